@@ -45,25 +45,25 @@ def nothing() -> None:
 def measure_operations(app: Application, probe: Probe, rounds: int) -> list[Row]:
     """Each verb: round trips and commands as the server counts them, and its time in PINGs."""
     plane = app.control_plane
-    one, wide = _at_join(plane, 1), _at_join(plane, 200)
+    item, wide = _at_join(plane, 1), _at_join(plane, 200)
     walk = Held(plane, workloads.chain(3 * rounds + 20))
     timed = Timed(probe, rounds)
-    narrow = timed.verb("acquire, 1 upstream", one.acquire, one.free, 4)
+    narrow = timed.verb("acquire, 1 upstream", item.acquire, item.free, 4)
     broad = timed.verb("acquire, 200 upstreams", wide.acquire, wide.free, 4)
     timed.rows.append(Row(what="acquire, 200 : 1 upstreams", figure=round(broad / narrow, 2), unit="ratio", bound=1.3))
-    timed.verb("renew", one.renew, one.hold)
-    timed.verb("release", one.release, one.hold)
-    timed.verb("claim", one.claim, one.free)
+    timed.verb("renew", item.renew, item.hold)
+    timed.verb("release", item.release, item.hold)
+    timed.verb("claim", item.claim, item.free)
     timed.verb("complete + claim next", walk.step, nothing, 5)
     timed.verb("update + output (complete)", walk.complete, walk.hold)
     return timed.rows
 
 
 def _at_join(plane: ControlPlane, upstreams: int) -> Held:
-    held = Held(plane, workloads.join(upstreams))
-    while held.lease.state != "End":
-        held.step()
-    return held
+    holding = Held(plane, workloads.join(upstreams))
+    while holding.lease.state != "End":
+        holding.step()
+    return holding
 
 
 def measure_graphs(app: Application, probe: Probe, rounds: int) -> list[Row]:

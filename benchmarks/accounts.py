@@ -25,11 +25,13 @@ class Site:
     def __init__(self, server: redis.Redis) -> None:
         self.server = server
         self.keys = keys.protocol("benchmark")
-        server.hset(self.keys[0], mapping={**_LIMITS, "currency": "EUR"})
+        limits: dict[Any, Any] = {**_LIMITS, "currency": "EUR"}
+        server.hset(self.keys[0], mapping=limits)
 
     def call(self, operation: str, *arguments: Any) -> Any:
         """Call the script."""
-        return self.server.execute_command("EVAL", PROTOCOL, len(self.keys), *self.keys, operation, 0, *arguments)
+        execute: Any = self.server.execute_command
+        return execute("EVAL", PROTOCOL, len(self.keys), *self.keys, operation, 0, *arguments)
 
     def timed(self, operation: str, *arguments: Any) -> int:
         """Return the microseconds that a call took in Redis."""

@@ -283,15 +283,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--only", help="Part of an attack's name.", default="")
-    wanted = parser.parse_args()
+    args = parser.parse_args()
     print("| attack | /healthz, worst | /readyz, worst | unanswered of each | peak memory | log | attempts ended |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="dcfa-", dir="/tmp") as name:
         folder = Path(name)
-        with open_application(Settings(redis_url=None, data_dir=folder / "data")) as found:
-            key = found.keys.create((Scope.READ,), agent_id=None, label="attack", life_s=3600).text
-            for attack in (one for one in ATTACKS if wanted.only in one):
-                seen = measure(attack, wanted.seconds, folder, found.redis_url, key)
+        with open_application(Settings(redis_url=None, data_dir=folder / "data")) as application:
+            key = application.keys.create((Scope.READ,), agent_id=None, label="attack", life_s=3600).text
+            for attack in (item for item in ATTACKS if args.only in item):
+                seen = measure(attack, args.seconds, folder, application.redis_url, key)
                 missed = " and ".join(map(str, seen.unanswered.values()))
                 print(
                     f"| {seen.name} | {seen.health_ms:.0f} ms | {seen.ready_ms:.0f} ms | {missed} "

@@ -37,13 +37,13 @@ def _rows(starting: Starting, retrying: RunRetrying, plane: ControlPlane, probe:
     name = f"{definition.name}@{definition.version}"
 
     def start(reference: str | None = None) -> str:
-        found = definition if reference is None else starting.definition(reference)
+        result = definition if reference is None else starting.definition(reference)
         run = _name()
         if reference is None:
-            starting.keep(found)
+            starting.keep(result)
         wish = Create(
             workflow_id=run,
-            definition=found,
+            definition=result,
             run_input={},
             agents={},
             planner_agent_id=None,

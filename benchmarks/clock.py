@@ -70,8 +70,8 @@ def _looks(app: Application, probe: Probe, live: int) -> list[Row]:
         began = time.perf_counter()
         app.clock.pulse()
         times.append(time.perf_counter() - began)
-    what = f"a look of the clock, {live} live runs, nothing due"
+    text = f"a look of the clock, {live} live runs, nothing due"
     return [
-        Row(what=what, figure=round(statistics.median(times) * 1000, 3), unit="ms", bound=_BOUND_MS),
-        Row(what=what, figure=spent.commands, unit="commands"),
+        Row(what=text, figure=round(statistics.median(times) * 1000, 3), unit="ms", bound=_BOUND_MS),
+        Row(what=text, figure=spent.commands, unit="commands"),
     ]

@@ -55,13 +55,13 @@ def measure_costs(folder: Path, rounds: int, runs: int) -> Measured:
                 workloads.create(app.control_plane, workloads.chain(1))
 
         steps(STEPS_OF_RUN, 1)(app)
-        asked: dict[str, tuple[Callable[[Application], int], Callable[[], None]]] = {
+        request: dict[str, tuple[Callable[[Application], int], Callable[[], None]]] = {
             cluster_tables.CLAIMED: (steps(STEPS_OF_RUN, runs), settled),
             cluster_tables.HANDED: (hand_overs(STEPS_OF_RUN, runs), settled),
             cluster_tables.SOUGHT: (claims(_CLAIMS), ready),
             cluster_tables.LOOK: (looks(_CLAIMS), settled),
         }
-        costs = {name: cost_of(app, probe, work, rounds, prepare) for name, (work, prepare) in asked.items()}
+        costs = {name: cost_of(app, probe, work, rounds, prepare) for name, (work, prepare) in request.items()}
         return Measured(costs, _bytes_of_run(app, probe, 10 * runs), probe.version())
 
 
@@ -70,11 +70,11 @@ def _bytes_of_run(app: Application, probe: ClusterProbe, count: int) -> float:
     before = probe.used_memory()
     for _ in range(count):
         run = workloads.create(app.control_plane, workloads.chain(STEPS_OF_RUN))
-        held = workloads.claim(app.control_plane, run)
+        claim = workloads.claim(app.control_plane, run)
         for _ in range(STEPS_OF_RUN // 2):
-            claimed = workloads.complete(app.control_plane, run, held, {"way": 7}, claim_next=True).claimed
+            claimed = workloads.complete(app.control_plane, run, claim, {"way": 7}, claim_next=True).claimed
             assert claimed is not None, "only half of the run is done"
-            held = claimed
+            claim = claimed
     return (probe.used_memory() - before) / count
 
 
@@ -83,13 +83,13 @@ def measure_throughput(
 ) -> list[list[Turn]]:
     """Return the turns of each round: of each place, a chain and a dag."""
     shapes = {"chain": workloads.chain(length), "dag": workloads.parallel_diamonds(max(1, length // 22), 20, 10)}
-    with at_places(folder, workers, places) as found:
-        return [list(take_turns(found, shapes)) for _ in range(rounds)]
+    with at_places(folder, workers, places) as result:
+        return [list(take_turns(result, shapes)) for _ in range(rounds)]
 
 
 def heading(version: str, load: Sequence[float]) -> str:
     """Return when, with what and where it was measured."""
-    loads = ", ".join(f"{one:.1f}" for one in load)
+    loads = ", ".join(f"{item:.1f}" for item in load)
     return (
         f"{datetime.now(UTC).date().isoformat()}, dcf {commit()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, Redis {version} with AOF every second; "
@@ -102,12 +102,12 @@ def report(*, rounds: int, workers: int, length: int, runs: int, live: int) -> I
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory(prefix="dcf-cluster-") as folder:
         turns = measure_throughput(Path(folder), rounds=rounds, workers=workers, length=length)
-        found = measure_costs(Path(folder) / "costs", rounds, runs)
+        measured = measure_costs(Path(folder) / "costs", rounds, runs)
     load.append(os.getloadavg()[0])
-    yield from (heading(found.redis, load), "")
+    yield from (heading(measured.redis, load), "")
     yield from cluster_tables.throughput(turns, workers)
-    yield from cluster_tables.costs(found.costs)
-    yield from cluster_tables.sizes(found.costs, found.bytes_of_run, live)
+    yield from cluster_tables.costs(measured.costs)
+    yield from cluster_tables.sizes(measured.costs, measured.bytes_of_run, live)
 
 
 def write(document: Path, lines: Sequence[str], begin: str = BEGIN) -> None:
@@ -131,12 +131,18 @@ def read_options() -> Any:
 
 def main() -> None:
     """Measure and write docs/explanation/scaling-figures.md."""
-    given = read_options()
+    namespace = read_options()
     lines = list(
-        report(rounds=given.rounds, workers=given.workers, length=given.length, runs=given.runs, live=given.live)
+        report(
+            rounds=namespace.rounds,
+            workers=namespace.workers,
+            length=namespace.length,
+            runs=namespace.runs,
+            live=namespace.live,
+        )
     )
     print("\n".join(lines))
-    if not given.dry:
+    if not namespace.dry:
         write(DOCUMENT, lines)
 
 

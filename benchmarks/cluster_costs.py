@@ -62,9 +62,9 @@ class Cost:
 def family_of(words: Iterable[str]) -> str:
     """Return the family of the first key among the words of a command; a command without keys goes with a run's."""
     key = next((word for word in words if word.startswith(("cp:", "dp:"))), "cp:wf:")
-    found = next((family for pattern, family in _FAMILIES if pattern.match(key)), None)
-    if found is not None:
-        return found
+    result = next((family for pattern, family in _FAMILIES if pattern.match(key)), None)
+    if result is not None:
+        return result
     tag = _TAG.match(key)
     return tag[1] if tag else key.removeprefix("cp:idx:").partition(":")[0]
 
@@ -87,10 +87,9 @@ def cost_of(
         before = probe.cpu()
         count = work(app)
         cpu.append((probe.cpu() - before) * 1e6 / count)
-    beside = max(0.0, statistics.quantiles(cpu, n=4)[0] * times - sum(spent.values())) / commands.total()
+    extra = max(0.0, statistics.quantiles(cpu, n=4)[0] * times - sum(spent.values())) / commands.total()
     return {
-        family: Cost(count / times, (spent[family] + beside * count) / times)
-        for family, count in commands.most_common()
+        family: Cost(count / times, (spent[family] + extra * count) / times) for family, count in commands.most_common()
     }
 
 
@@ -132,12 +131,12 @@ def _taken(clients: Iterable[Any]) -> dict[Kind, float]:
 
     The log has what scripts call as well; that is about as quick as the same command from outside.
     """
-    found: defaultdict[Kind, list[int]] = defaultdict(list)
+    result: defaultdict[Kind, list[int]] = defaultdict(list)
     for client in clients:
-        for _, _, took_us, given, *_ in client.execute_command("SLOWLOG", "GET", -1):
-            words = [word.decode("utf-8", "replace") for word in given]
-            found[words[0].upper(), family_of(words)].append(took_us)
-    return {kind: statistics.fmean(times) for kind, times in found.items()}
+        for _, _, took_us, value, *_ in client.execute_command("SLOWLOG", "GET", -1):
+            words = [word.decode("utf-8", "replace") for word in value]
+            result[words[0].upper(), family_of(words)].append(took_us)
+    return {kind: statistics.fmean(times) for kind, times in result.items()}
 
 
 def steps(length: int, runs: int) -> Work:
@@ -184,8 +183,8 @@ def _hand_over(app: Application, length: int) -> None:
         app.clock.finish(_PATIENCE_S)  # until the agent was notified
         taken = app.inbox.take(agent)
         wish = Acquire(state=state, owner=agent, token=secrets.token_hex(16), ttl_s=workloads.LEASE_S)
-        held = plane.acquire(run, wish)
-        assert isinstance(held, Leased), held
+        acquire = plane.acquire(run, wish)
+        assert isinstance(acquire, Leased), acquire
         done = Update(
             state=state, token=wish.token, status=Status.SUCCEEDED, has_output=True, output={"way": 7}, claim_ttl_s=None
         )
@@ -201,9 +200,11 @@ def claims(count: int) -> Work:
     def work(app: Application) -> int:
         for _ in range(count):
             wish = Acquire(state="", owner=workloads.AGENT, token=secrets.token_hex(16), ttl_s=workloads.LEASE_S)
-            found = app.work.claim_work(WorkQuery(limit=1, agent=workloads.AGENT), wish)
-            assert isinstance(found, TakenWork), found
-            workloads.complete(app.control_plane, found.workflow_id, found.leased, {"way": 7}, claim_next=False)
+            claim_work = app.work.claim_work(WorkQuery(limit=1, agent=workloads.AGENT), wish)
+            assert isinstance(claim_work, TakenWork), claim_work
+            workloads.complete(
+                app.control_plane, claim_work.workflow_id, claim_work.leased, {"way": 7}, claim_next=False
+            )
         return count
 
     return work

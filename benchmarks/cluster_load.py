@@ -81,7 +81,7 @@ def _turn(place: _Place, shape: str, document: Any) -> Turn:
     probe = place.probe
     counters, traffic, nodes, began = probe.counters(), probe.traffic(), _cpu(probe), time.perf_counter()
     running = [pool.submit(_carry_out, place.url, document) for pool in place.workers]
-    done = [one.result() for one in running]
+    done = [running.result() for running in running]
     seconds, after = time.perf_counter() - began, probe.counters()
     spent = [after - before for before, after in zip(nodes, _cpu(probe), strict=True)]
     return Turn(

@@ -26,7 +26,7 @@ def throughput(rounds: Sequence[Sequence[Turn]], workers: int) -> Iterator[str]:
     titles = ("steps a second", ": one server", "commands", "packets", "bytes", "CPU of Redis, µs", "of a worker, µs")
     yield f"| shape | place | {' | '.join(titles)} | busiest node : mean |"
     yield f"|---|---|{'---:|' * (len(titles) + 1)}"
-    asked: Sequence[PerStep] = (
+    per_steps: Sequence[PerStep] = (
         lambda turn: turn.commands,
         lambda turn: turn.packets,
         lambda turn: turn.traffic,
@@ -37,35 +37,35 @@ def throughput(rounds: Sequence[Sequence[Turn]], workers: int) -> Iterator[str]:
         for place in dict.fromkeys(turn.place for turn in rounds[0]):
             own = [_of(turns, place, shape) for turns in rounds]
             cells = [f"{statistics.median(turn.steps / turn.seconds for turn in own):,.0f}", _ratio(rounds, own, shape)]
-            cells += [_number(statistics.median(what(turn) / turn.steps for turn in own)) for what in asked]
+            cells += [_number(statistics.median(per_step(turn) / turn.steps for turn in own)) for per_step in per_steps]
             skew = statistics.median(max(turn.nodes) / statistics.fmean(turn.nodes) for turn in own)
             yield f"| {shape} | {place} | {' | '.join(cells)} | {skew:.2f} |"
     yield from ("", f"Medians of {len(rounds)} rounds; ratios within a round, with their lower and upper quartile.", "")
 
 
-def costs(found: Mapping[str, Mapping[str, Cost]]) -> Iterator[str]:
+def costs(costses: Mapping[str, Mapping[str, Cost]]) -> Iterator[str]:
     """Yield the table of commands and CPU by family of keys, and the ceilings that follow."""
     yield from ("### Which keys a step is for", "")
     yield "| what | family of keys | commands | CPU of Redis, µs | one node carries, a second |"
     yield "|---|---|---:|---:|---:|"
-    for what, families in found.items():
-        for family, cost in sorted(families.items(), key=lambda one: -one[1].us):
+    for subject, families in costses.items():
+        for family, cost in sorted(families.items(), key=lambda family: -family[1].us):
             most = f"{1e6 / cost.us:,.0f}" if cost.us else ""
-            yield f"| {what} | {family} | {cost.commands:.2f} | {cost.us:,.1f} | {most} |"
+            yield f"| {subject} | {family} | {cost.commands:.2f} | {cost.us:,.1f} | {most} |"
     yield ""
     yield f"Steps are those of chains of {STEPS_OF_RUN}; what a run's creation and end cost is divided among them."
     yield ""
 
 
-def sizes(found: Mapping[str, Mapping[str, Cost]], bytes_of_run: float, live: int) -> Iterator[str]:
+def sizes(costses: Mapping[str, Mapping[str, Cost]], bytes_of_run: float, live: int) -> Iterator[str]:
     """Yield the tables of what clusters carry."""
     yield from ("### What larger clusters carry, by calculation", "")
     yield f"{live:,} live runs, all as active, and {_AGENTS:,} agents. A live run of {STEPS_OF_RUN} steps takes "
     yield f"{bytes_of_run:,.0f} bytes. Each node uses one core wholly; plan with half of it."
     yield ""
-    for what in (CLAIMED, HANDED):
-        per_step = {family: cost.us for family, cost in found[what].items()}
-        yield f"For each {what.removeprefix('a ')}:"
+    for subject in (CLAIMED, HANDED):
+        per_step = {family: cost.us for family, cost in costses[subject].items()}
+        yield f"For each {subject.removeprefix('a ')}:"
         yield ""
         yield (
             "| primaries | steps a second, evenly | busiest : mean | steps a second | spent on by the busiest "
@@ -83,9 +83,9 @@ def sizes(found: Mapping[str, Mapping[str, Cost]], bytes_of_run: float, live: in
         yield ""
 
 
-def _spent(found: Load) -> str:
-    whole = sum(found.busiest.values())
-    shares = sorted(found.busiest.items(), key=lambda one: -one[1])[:2]
+def _spent(load: Load) -> str:
+    whole = sum(load.busiest.values())
+    shares = sorted(load.busiest.items(), key=lambda item: -item[1])[:2]
     return ", ".join(f"{family} {100 * cost / whole:.0f} %" for family, cost in shares)
 
 

@@ -147,16 +147,16 @@ def table(turns: Mapping[str, Sequence[Turn]]) -> Iterator[str]:
     ours = turns[DCF]
     for name, own in turns.items():
         cells = [
-            *_beside([one.seconds / one.times for one in own], [one.seconds / one.times for one in ours]),
-            *_beside([one.cpu / one.times for one in own], [one.cpu / one.times for one in ours]),
-            f"{statistics.median(one.counters.reads / one.times for one in own):.1f}",
-            f"{statistics.median(one.counters.commands / one.times for one in own):.1f}",
+            *_beside([item.seconds / item.times for item in own], [own.seconds / own.times for own in ours]),
+            *_beside([item.cpu / item.times for item in own], [own.cpu / own.times for own in ours]),
+            f"{statistics.median(item.counters.reads / item.times for item in own):.1f}",
+            f"{statistics.median(item.counters.commands / item.times for item in own):.1f}",
         ]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
 def _beside(own: Sequence[float], ours: Sequence[float]) -> tuple[str, str]:
-    ratio = statistics.median(one / other for one, other in zip(own, ours, strict=True))
+    ratio = statistics.median(first / other for first, other in zip(own, ours, strict=True))
     return f"{statistics.median(own) * 1e6:,.0f}", f"{ratio:.2f}"
 
 
@@ -181,10 +181,10 @@ def read_options() -> Any:
 
 def main() -> None:
     """Measure and write docs/decisions/storage/cluster-transactions.md."""
-    given = read_options()
-    lines = list(report(rounds=given.rounds, times=given.times))
+    namespace = read_options()
+    lines = list(report(rounds=namespace.rounds, times=namespace.times))
     print("\n".join(lines))
-    if not given.dry:
+    if not namespace.dry:
         write(DOCUMENT, lines, BEGIN)
 
 

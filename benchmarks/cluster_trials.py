@@ -67,8 +67,8 @@ class Place:
 
     def kept(self) -> bytes:
         """Return what the node has of what is watched."""
-        found: bytes = self.node.get(self.keys[0])
-        return found
+        result: bytes = self.node.get(self.keys[0])
+        return result
 
     def _begin_to_move(self, *keys: str) -> None:
         self.other.execute_command("CLUSTER", "SETSLOT", self.slot, "IMPORTING", _id(self.node))
@@ -114,7 +114,7 @@ def _tried(
     happens: Callable[[Place], None],
 ) -> str:
     runs = (RunKeys(f"tried-{number}") for number in _NUMBERS)
-    run = next(one for one in runs if slot_of(cluster_key(one.barrier)) > _OF_LAST)
+    run = next(run for run in runs if slot_of(cluster_key(run.barrier)) > _OF_LAST)
     connections.send(("SET", run.barrier, "before"), ("SET", run.secret, "before"))
     place = Place(nodes, run)
 
@@ -123,11 +123,11 @@ def _tried(
 
     try:
         transaction(place, partial(happens, place), change)
-        found = "carried out"
+        text = "carried out"
     except (Overtaken, Unsure, redis.RedisError, *CONNECTION_ERRORS) as error:
-        found = f"refused (`{type(error).__name__}`)"
+        text = f"refused (`{type(error).__name__}`)"
     place.end_move()
-    return LOST if place.kept() == _OURS else found
+    return LOST if place.kept() == _OURS else text
 
 
 def _of_redis_py(client: Any, place: Place, happens: Happening, change: Happening, *, is_early: bool) -> None:
@@ -155,5 +155,5 @@ def _of_dcf(connections: Connections, place: Place, happens: Happening, change: 
 
 
 def _id(node: Any) -> str:
-    found: bytes = node.execute_command("CLUSTER", "MYID")
-    return found.decode()
+    reply: bytes = node.execute_command("CLUSTER", "MYID")
+    return reply.decode()

@@ -66,7 +66,7 @@ def measure_contention(app: Application, probe: Probe) -> list[Row]:
         "dag1000": (workloads.parallel_diamonds(45, 20, 10), _CREWS),
         "Map of 1000": (workloads.each(1000), _CREWS),
     }
-    found: dict[tuple[str, int], list[Together]] = {}
+    groups: dict[tuple[str, int], list[Together]] = {}
     with ExitStack() as stack:
         crew = [stack.enter_context(_worker(app.redis_url)) for _ in range(max(_CREWS))]
         for number in range(_ROUNDS + 1):
@@ -74,34 +74,34 @@ def measure_contention(app: Application, probe: Probe) -> list[Row]:
                 for size in sizes:
                     together = _carried_out(app.control_plane, probe, document, crew[:size])
                     if number:  # the first round warms up
-                        found.setdefault((name, size), []).append(together)
-    rows = [row for (name, size), rounds in found.items() for row in _rows(name, size, rounds)]
-    return [*rows, *(_gain(name, found, bound) for name, bound in (("dag1000", _LEAST_GAIN), ("Map of 1000", None)))]
+                        groups.setdefault((name, size), []).append(together)
+    rows = [row for (name, size), rounds in groups.items() for row in _rows(name, size, rounds)]
+    return [*rows, *(_gain(name, groups, bound) for name, bound in (("dag1000", _LEAST_GAIN), ("Map of 1000", None)))]
 
 
 def _rows(name: str, size: int, rounds: list[Together]) -> Iterator[Row]:
-    what = f"{name}, {size} worker{'s' if size > 1 else ''}"
+    text = f"{name}, {size} worker{'s' if size > 1 else ''}"
 
     def median(read: Callable[[Together], float]) -> float:
         return statistics.median(map(read, rounds))
 
-    yield Row(what=what, figure=round(median(lambda one: one.rate)), unit="steps/s")
-    yield Row(what=what, figure=round(median(lambda one: one.aborts), 3), unit="aborts/step", bound=_MOST_ABORTS)
+    yield Row(what=text, figure=round(median(lambda item: item.rate)), unit="steps/s")
+    yield Row(what=text, figure=round(median(lambda item: item.aborts), 3), unit="aborts/step", bound=_MOST_ABORTS)
     yield Row(
-        what=what,
-        figure=round(median(lambda one: one.commands), 1),
+        what=text,
+        figure=round(median(lambda item: item.commands), 1),
         unit="commands/step",
         bound=_MOST_COMMANDS.get((name, size)),
     )
-    yield Row(what=what, figure=round(median(lambda one: one.trips), 1), unit="round trips/step")
-    yield Row(what=what, figure=round(median(lambda one: one.cpu_workers), 3), unit="ms CPU/step of the workers")
-    yield Row(what=what, figure=round(median(lambda one: one.cpu_redis), 3), unit="ms CPU/step of Redis")
+    yield Row(what=text, figure=round(median(lambda item: item.trips), 1), unit="round trips/step")
+    yield Row(what=text, figure=round(median(lambda item: item.cpu_workers), 3), unit="ms CPU/step of the workers")
+    yield Row(what=text, figure=round(median(lambda item: item.cpu_redis), 3), unit="ms CPU/step of Redis")
 
 
-def _gain(name: str, found: dict[tuple[str, int], list[Together]], least: float | None) -> Row:
+def _gain(name: str, groups: dict[tuple[str, int], list[Together]], least: float | None) -> Row:
     most = max(_CREWS)
-    pairs = zip(found[name, most], found[name, 1], strict=True)
-    gain = statistics.median(many.rate / one.rate for many, one in pairs)
+    pairs = zip(groups[name, most], groups[name, 1], strict=True)
+    gain = statistics.median(many.rate / item.rate for many, item in pairs)
     return Row(what=f"{name}, {most} workers : 1", figure=round(gain, 2), unit="ratio", least=least)
 
 
@@ -168,13 +168,13 @@ def _take_part(plane: ControlPlane, run: str) -> int:
         if isinstance(answer, Refusal):
             assert answer.code == "terminal", answer
             return steps
-        held = answer if isinstance(answer, Leased) else None
-        if held is None:
+        holding = answer if isinstance(answer, Leased) else None
+        if holding is None:
             time.sleep(_PAUSES_S[min(vain, len(_PAUSES_S) - 1)])
-        vain = vain + 1 if held is None else 0
-        while held is not None:
-            written = workloads.complete(plane, run, held, {"way": 7}, claim_next=True)
-            held, steps = written.claimed, steps + 1
+        vain = vain + 1 if holding is None else 0
+        while holding is not None:
+            written = workloads.complete(plane, run, holding, {"way": 7}, claim_next=True)
+            holding, steps = written.claimed, steps + 1
             if written.run_status is not RunStatus.RUNNING:
                 return steps
 

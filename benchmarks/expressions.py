@@ -68,7 +68,7 @@ def meet(served: Served, name: str, workflows: Sequence[dict[str, Any]]) -> Met:
     begun = time.monotonic()
     try:
         with ThreadPoolExecutor(len(workflows)) as threads:
-            met.errors = set(threads.map(lambda one: _end_of(served, one), workflows))
+            met.errors = set(threads.map(lambda workflow: _end_of(served, workflow), workflows))
     finally:
         met.took_s = time.monotonic() - begun
         over.set()
@@ -77,9 +77,9 @@ def meet(served: Served, name: str, workflows: Sequence[dict[str, Any]]) -> Met:
     return met
 
 
-def _end_of(served: Served, one: dict[str, Any]) -> str | None:
+def _end_of(served: Served, item: dict[str, Any]) -> str | None:
     with dcf.connect(f"http://{served.host}:{served.port}/mcp") as client:
-        run = client.start(one)
+        run = client.start(item)
         return client.wait(run.workflow_id, timeout_s=_PATIENCE_S).error
 
 

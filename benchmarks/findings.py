@@ -57,14 +57,14 @@ _SEARCHES: Final[dict[str, tuple[str | None, FindingFilters, str]]] = {
 def findings(number: int) -> Iterator[NewFinding]:
     """Yield so many different findings, the same each time."""
     chance = random.Random(7)
-    for one in range(number):
+    for item in range(number):
         words = [*chance.choices(_COMMON, k=6), *(f"word{chance.randrange(5000)}" for _ in range(14))]
         chance.shuffle(words)
         yield NewFinding(
             severity=chance.choice(list(Severity)),
             category=chance.choice(("speed", "security", "data")),
-            title=f"finding {one} {chance.choice(words)}",
-            text=" ".join(words) + (f" rare{one % 7}" if one % (number // 500) == 0 else ""),
+            title=f"finding {item} {chance.choice(words)}",
+            text=" ".join(words) + (f" rare{item % 7}" if item % (number // 500) == 0 else ""),
             author="benchmark",
             tags=tuple(chance.sample(("t1", "t2", "t3", "t4"), 2)),
             project=chance.choice((None, "p1", "p2", "p3")),
@@ -77,12 +77,12 @@ def fill(connections: Connections, name: str, number: int) -> TextIndex:
     made = (new_finding(wish, _FIRST + at * 1000) for at, wish in enumerate(findings(number)))
     putting = index._putting  # noqa: SLF001 - many in one packet
     for batch in _batches(made):
-        connections.send(*(putting(as_entry(one, 1), None, None) for one in batch))
+        connections.send(*(putting(as_entry(item, 1), None, None) for item in batch))
     return index
 
 
-def _batches(found: Iterable[T]) -> Iterator[list[T]]:
-    left = iter(found)
+def _batches(result: Iterable[T]) -> Iterator[list[T]]:
+    left = iter(result)
     while batch := list(islice(left, _BATCH)):
         yield batch
 
@@ -122,17 +122,17 @@ def _in_turns(*calls: Callable[[], Any]) -> tuple[float, ...]:
     """Return the median of each call in milliseconds."""
     took: list[list[float]] = [[] for _ in calls]
     for _ in range(ROUNDS):
-        for one, call in zip(took, calls, strict=True):
+        for item, call in zip(took, calls, strict=True):
             begun = time.perf_counter()
             call()
-            one.append((time.perf_counter() - begun) * 1000)
-    return tuple(statistics.median(one) for one in took)
+            item.append((time.perf_counter() - begun) * 1000)
+    return tuple(statistics.median(read) for read in took)
 
 
 def _memory(connections: Connections) -> float:
     (info,) = connections.send(("INFO", "memory"))
-    found = next(line for line in info.decode().splitlines() if line.startswith("used_memory:"))
-    return int(found.partition(":")[2]) / 1e6
+    result = next(line for line in info.decode().splitlines() if line.startswith("used_memory:"))
+    return int(result.partition(":")[2]) / 1e6
 
 
 def _with_module(connections: Connections) -> None:

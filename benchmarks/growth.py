@@ -54,7 +54,7 @@ def measure(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield lines of a table: a heading, then each operation with its figures at all steps."""
     steps = sizes(ended, live)
-    found: dict[str, list[Figure]] = {case.name: [] for case in CASES}
+    figureses: dict[str, list[Figure]] = {case.name: [] for case in CASES}
     starts: list[float] = []
     with open_site(on_cluster=on_cluster) as small, open_site(on_cluster=on_cluster) as large:
         small.grow(*steps[0])
@@ -62,21 +62,21 @@ def measure(
             _fill(large, *step)
             for case in CASES:
                 figure = _compared(case, small, large, rounds)
-                found[case.name].append(figure)
+                figureses[case.name].append(figure)
                 say(f"  {case.name}: {figure.ms:.2f} ms, {figure.ratio:.2f} times")
             starts += [min(time_serving(large.app.redis_url) for _ in range(3))] if serve else []
         memory = large.memory
     yield "", [*(f"{ended:,} + {live:,}" for ended, live in steps), "ms at the largest", "commands"]
-    for name, figures in found.items():
+    for name, figures in figureses.items():
         largest, commands = f"{figures[-1].ms:.2f}", f"{figures[0].commands} → {figures[-1].commands}"
-        yield name, [*(f"{one.ratio:.2f}" for one in figures), largest, commands]
+        yield name, [*(f"{figure.ratio:.2f}" for figure in figures), largest, commands]
     if starts:
         yield (
             "`dcf serve` until it listens",
-            [*(f"{one / starts[0]:.2f}" for one in starts), f"{starts[-1] * 1000:.0f}", ""],
+            [*(f"{start / starts[0]:.2f}" for start in starts), f"{starts[-1] * 1000:.0f}", ""],
         )
-    for what, size in memory.items():
-        yield f"bytes of {what}: {size:.0f}", ["" for _ in (*steps, "ms", "commands")]
+    for subject, size in memory.items():
+        yield f"bytes of {subject}: {size:.0f}", ["" for _ in (*steps, "ms", "commands")]
 
 
 def _fill(site: Site, ended: int, live: int) -> None:
@@ -87,9 +87,9 @@ def _fill(site: Site, ended: int, live: int) -> None:
     say(f"{ended:,} + {live:,} in {took:.0f} s; {left:.1f} GiB free; load {os.getloadavg()[0]:.1f}")
 
 
-def say(what: str) -> None:
+def say(subject: str) -> None:
     """Tell who waits how far this is."""
-    sys.stderr.write(f"{what}\n")
+    sys.stderr.write(f"{subject}\n")
     sys.stderr.flush()
 
 

@@ -59,10 +59,10 @@ def _work(name: str, agent: str | None) -> Case:
 def _claim(name: str, agent: str) -> Case:
     def work(site: Site) -> None:
         wish = Acquire(state="", owner=agent, token=secrets.token_hex(16), ttl_s=_SOON_S)
-        found = site.app.work.claim_work(WorkQuery(limit=1, agent=agent), wish)
-        assert isinstance(found, TakenWork), found
+        claim_work = site.app.work.claim_work(WorkQuery(limit=1, agent=agent), wish)
+        assert isinstance(claim_work, TakenWork), claim_work
         site.app.control_plane.release(
-            found.workflow_id, Release(state=found.leased.state, token=found.leased.doc.lease.token)
+            claim_work.workflow_id, Release(state=claim_work.leased.state, token=claim_work.leased.doc.lease.token)
         )
 
     return Case(name=f"claim any work and release it, {name}", work=work)
@@ -70,8 +70,8 @@ def _claim(name: str, agent: str) -> Case:
 
 def _claim_in_vain(site: Site) -> None:
     wish = Acquire(state="", owner=BUSY, token=secrets.token_hex(16), ttl_s=_SOON_S)
-    found = site.app.work.claim_work(WorkQuery(limit=1, agent=BUSY), wish)
-    assert isinstance(found, Refusal), found
+    claim_work = site.app.work.claim_work(WorkQuery(limit=1, agent=BUSY), wish)
+    assert isinstance(claim_work, Refusal), claim_work
 
 
 def _forget_places(site: Site) -> None:
@@ -103,11 +103,11 @@ def _begin(site: Site) -> None:
 
 def _expire(site: Site) -> None:
     """Let Redis have removed the keys of this number of runs a moment ago."""
-    gone, model = site.copy(EXPIRING, _DUE), site.models[EXPIRING]
-    (listing,) = (one for one in model.listings if one.index == LIST_OF_EXPIRING)
-    places = ((listing.place(name, site.connections.shards), listing.entry(name)) for name in gone)
+    edited, model = site.copy(EXPIRING, _DUE), site.models[EXPIRING]
+    (listing,) = (listing for listing in model.listings if listing.index == LIST_OF_EXPIRING)
+    places = ((listing.place(name, site.connections.shards), listing.entry(name)) for name in edited)
     site.connections.send(*(("ZADD", place, site.created, entry) for place, entry in places))
-    site.connections.send(*(("DEL", *model.keys_of(name)) for name in gone))
+    site.connections.send(*(("DEL", *model.keys_of(name)) for name in edited))
 
 
 def _take_off(site: Site) -> None:
@@ -124,8 +124,10 @@ def _begin_sweep(site: Site) -> None:
         sweep._pages = sweep._listings.pages(repair=True)  # noqa: SLF001
 
 
-def _audited(name: str, wanted: AuditFilter) -> Case:
-    return Case(name=f"a page of {_PAGE} audit entries, {name}", work=lambda site: site.app.audit.newest(_PAGE, wanted))
+def _audited(name: str, audit_filter: AuditFilter) -> Case:
+    return Case(
+        name=f"a page of {_PAGE} audit entries, {name}", work=lambda site: site.app.audit.newest(_PAGE, audit_filter)
+    )
 
 
 def _pass_on(agent: str) -> Callable[[Site], object]:

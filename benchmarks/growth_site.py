@@ -78,7 +78,7 @@ class Site:
 
     def grow(self, ended: int, live: int) -> None:
         """Fill it up to this number of runs; a few rare ones are always the newest."""
-        for number, kinds, what in (
+        for number, kinds, subject in (
             (ended - self.ended, _ENDED, "an ended run"),
             (live - self.live, _LIVE, "a live run"),
         ):
@@ -86,7 +86,7 @@ class Site:
             for kind in kinds:
                 self.copy(kind, number // len(kinds))
             if number:
-                self.memory[what] = (self.probe.used_memory() - before) / number
+                self.memory[subject] = (self.probe.used_memory() - before) / number
         if not self.ended:
             newest = self.began + _MONTH_S * SECOND
             for kind in (_RARE_ENDED, _RARE_LIVE):
@@ -161,9 +161,9 @@ class Site:
         self.app.clock._due.settle(run)  # noqa: SLF001 - as the clock does after each look
 
     def _end(self, run: str, agent: str, status: Status) -> None:
-        held = self._lease(run, agent)
+        lease = self._lease(run, agent)
         error = "Broken" if status is Status.FAILED else None
-        token = held.doc.lease.token
+        token = lease.doc.lease.token
         done = Update(state="Work", token=token, status=status, has_output=True, output={"ok": 1}, error=error)
         self.app.control_plane.update(run, done)
 
@@ -178,8 +178,8 @@ class Site:
     def _fill_inboxes(self, number: int) -> None:
         letters = [
             letter
-            for one in range(self.inboxes, number)
-            for letter in (letter_to(CROWD, one), letter_to(f"one-of-many-{one}", one))
+            for number in range(self.inboxes, number)
+            for letter in (letter_to(CROWD, number), letter_to(f"one-of-many-{number}", number))
         ]
         for start in range(0, len(letters), _PACKET):
             self.app.inbox.put_all(letters[start : start + _PACKET])
@@ -189,8 +189,8 @@ class Site:
 def letter_to(agent: str, number: int) -> Letter:
     """Return an event of a run of its own, of one of a few senders."""
     run, sender = f"run-{number}", f"key:{number % _SENDERS}"
-    told = {"workflow_id": run, "state": "Work"}
-    return Letter(agent_id=agent, event_id=f"{run}:Work:1:ready", event=told, run=run, sender=sender)
+    event = {"workflow_id": run, "state": "Work"}
+    return Letter(agent_id=agent, event_id=f"{run}:Work:1:ready", event=event, run=run, sender=sender)
 
 
 def _audited(author: str) -> Command:

@@ -80,12 +80,12 @@ def _compared(name: str, few: str, many: str, app: Application, probe: Probe, ro
             times[run].append(time.perf_counter() - began)
             assert page.entries
     small, large = statistics.median(times[few]), statistics.median(times[many])
-    what = f"a page of {_PAGE} entries, {name}, {_MANY} entries"
+    text = f"a page of {_PAGE} entries, {name}, {_MANY} entries"
     trips = probe.spent(partial(app.journal.read_journal, many, query)).reads
     return [
-        Row(what=what, figure=round(large * 1000, 2), unit="ms"),
-        Row(what=what, figure=trips, unit="round trips", bound=_ROUND_TRIPS),
-        Row(what=f"{what} : {_FEW}", figure=round(large / small, 2), unit="ratio", bound=_RATIO),
+        Row(what=text, figure=round(large * 1000, 2), unit="ms"),
+        Row(what=text, figure=trips, unit="round trips", bound=_ROUND_TRIPS),
+        Row(what=f"{text} : {_FEW}", figure=round(large / small, 2), unit="ratio", bound=_RATIO),
     ]
 
 

@@ -68,9 +68,9 @@ def kill_under_load(server: embedded.EmbeddedServer, number: int, loaded_s: floa
         acknowledged = {name: count.result() for name, count in zip(names, counts, strict=True)}
     server.revive()
     with _client(server.url) as client:
-        kept = {name: _kept(client, name) for name in names}
-    lost = sum(max(0, acknowledged[name] - whole) for name, (whole, _) in kept.items())
-    return Round(sum(acknowledged.values()), lost, sum(torn for _, torn in kept.values()))
+        stored = {name: _kept(client, name) for name in names}
+    lost = sum(max(0, acknowledged[name] - whole) for name, (whole, _) in stored.items())
+    return Round(sum(acknowledged.values()), lost, sum(torn for _, torn in stored.values()))
 
 
 def _loaded_s(number: int, rounds: int) -> float:

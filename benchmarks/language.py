@@ -83,9 +83,9 @@ def _field_graph(app: Application, probe: Probe, rounds: int) -> list[Row]:
     """Work through the 1,000-node graph of the field's comparison, as one process and as four."""
     document = workloads.parallel_diamonds(45, 20, 10)
     alone = statistics.median(run_of(app, probe, document, way)[1] for _ in range(rounds))
-    one = [_by_processes(app, document, 1) for _ in range(rounds)]
+    item = [_by_processes(app, document, 1) for _ in range(rounds)]
     four = [_by_processes(app, document, _WORKERS) for _ in range(rounds)]
-    times = [statistics.median(seconds for seconds, _ in found) for found in (four, one)]
+    times = [statistics.median(seconds for seconds, _ in result) for result in (four, item)]
     name = "45 diamonds of 1-20-1 and a chain of 10"
     return [
         Row(what=f"{name}, one worker", figure=round(alone, 2), unit="PING/step", bound=12),
@@ -127,18 +127,18 @@ def _share(url: str, workflow_id: str, ready: Any, go: Any) -> None:
         plane.run(workflow_id)
         ready.release()
         go.wait()
-        held: Leased | None = None
+        leased: Leased | None = None
         while True:
-            if held is None:
-                found = workloads.try_claim(plane, workflow_id)
-                if isinstance(found, Refusal):
+            if leased is None:
+                result = workloads.try_claim(plane, workflow_id)
+                if isinstance(result, Refusal):
                     return
-                held = found if isinstance(found, Leased) else None
+                leased = result if isinstance(result, Leased) else None
                 continue
-            answer = workloads.complete(plane, workflow_id, held, way(0), claim_next=True)
+            answer = workloads.complete(plane, workflow_id, leased, way(0), claim_next=True)
             if answer.run_status is not RunStatus.RUNNING:
                 return
-            held = answer.claimed
+            leased = answer.claimed
 
 
 def _completions(app: Application, workflow_id: str) -> Counter[str]:

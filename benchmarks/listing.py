@@ -89,12 +89,12 @@ def _compared(name: str, small: Application, large: Application, probe: Probe, r
             times[which].append(time.perf_counter() - began)
             assert len(page.rows) == _PAGE
     few, many = statistics.median(times["few"]), statistics.median(times["many"])
-    what = f"a page of {_PAGE} runs, {name}, {_MANY} runs"
+    text = f"a page of {_PAGE} runs, {name}, {_MANY} runs"
     trips = probe.spent(partial(large.run_list.list_runs, query)).reads
     return [
-        Row(what=what, figure=round(many * 1000, 2), unit="ms"),
-        Row(what=what, figure=trips, unit="round trips", bound=_ROUND_TRIPS),
-        Row(what=f"{what} : {_FEW}", figure=round(many / few, 2), unit="ratio", bound=_RATIO),
+        Row(what=text, figure=round(many * 1000, 2), unit="ms"),
+        Row(what=text, figure=trips, unit="round trips", bound=_ROUND_TRIPS),
+        Row(what=f"{text} : {_FEW}", figure=round(many / few, 2), unit="ratio", bound=_RATIO),
     ]
 
 
@@ -102,9 +102,9 @@ def _remove_all(app: Application) -> None:
     """Remove the copies, for the measurements that follow."""
     with closing(Connections(open_pool(app.redis_url))) as connections:
         every = connections.send(("KEYS", f"{keys.RUNS}*"), ("KEYS", f"cp:wf:{_PREFIX}*"))
-        for found in every:
-            for start in range(0, len(found), _BATCH):
-                connections.send(("DEL", *found[start : start + _BATCH]))
+        for result in every:
+            for start in range(0, len(result), _BATCH):
+                connections.send(("DEL", *result[start : start + _BATCH]))
 
 
 def _pruned(app: Application) -> list[Row]:
@@ -130,9 +130,9 @@ def _pruned(app: Application) -> list[Row]:
 def _left(connections: Connections, names: list[str]) -> int:
     """Count keys of these runs, and index entries that name them."""
     (every,) = connections.send(("KEYS", "*"))
-    gone = set(names)
-    own = sum(len(parts) > 2 and parts[2] in gone for parts in (key.decode().split(":") for key in every))
+    removed = set(names)
+    own = sum(len(parts) > 2 and parts[2] in removed for parts in (key.decode().split(":") for key in every))
     kinds = connections.send(*(("TYPE", key) for key in every))
     sets = [key for key, kind in zip(every, kinds, strict=True) if kind == b"zset"]
     listed = connections.send(*(("ZRANGE", key, 0, -1) for key in sets)) if sets else []
-    return own + sum(name.decode() in gone for found in listed for name in found)
+    return own + sum(name.decode() in removed for item in listed for name in item)

@@ -101,13 +101,13 @@ def measure_live(app: Application, pages: int, runs: int, rate: int, seconds: fl
 
 
 async def _quiet(app: Application, served: Served) -> list[Row]:
-    held = Held(app.control_plane, workloads.chain(_STATES))
-    page = Page(served, held.run, "graph")
+    holding = Held(app.control_plane, workloads.chain(_STATES))
+    page = Page(served, holding.run, "graph")
     async with asyncio.TaskGroup() as tasks:
         open_tasks = await _opened(tasks, [page])
         page.delays.clear()
         for _ in range(_QUIET):
-            await asyncio.to_thread(_toggle, held)
+            await asyncio.to_thread(_toggle, holding)
             await asyncio.sleep(0.05)
         for task in open_tasks:
             task.cancel()
@@ -115,64 +115,64 @@ async def _quiet(app: Application, served: Served) -> list[Row]:
 
 
 async def _busy(app: Application, served: Served, pages: int, runs: int, rate: int, seconds: float) -> list[Row]:
-    held = [Held(app.control_plane, workloads.chain(_STATES)) for _ in range(runs)]
-    opened = [Page(served, held[n % runs].run, _TABS[n % len(_TABS)]) for n in range(pages)]
+    holding = [Held(app.control_plane, workloads.chain(_STATES)) for _ in range(runs)]
+    opened = [Page(served, holding[n % runs].run, _TABS[n % len(_TABS)]) for n in range(pages)]
     async with asyncio.TaskGroup() as tasks:
         open_tasks = await _opened(tasks, opened)
-        await _load(held, rate, _WARM_S)
+        await _load(holding, rate, _WARM_S)
         for page in opened:
             page.delays.clear()
             page.events = page.refreshes = page.bytes_fetched = 0
         before, began = served.cpu_s(), time.perf_counter()
-        sent = await _load(held, rate, seconds)
+        sent = await _load(holding, rate, seconds)
         spent = (served.cpu_s() - before) / (time.perf_counter() - began)
         for task in open_tasks:
             task.cancel()
-    what = f"{pages} pages of {runs} runs, {sent / seconds:.0f} events/s"
+    text = f"{pages} pages of {runs} runs, {sent / seconds:.0f} events/s"
     refreshes = sum(page.refreshes for page in opened)
     return [
-        *_delays(what, [delay for page in opened for delay in page.delays]),
-        Row(what=what, figure=round(spent * 100, 1), unit="% of a core", bound=_BOUND_CPU),
-        Row(what=what, figure=round(sum(page.events for page in opened) / seconds), unit="events told/s"),
-        Row(what=what, figure=round(refreshes / seconds, 1), unit="pages fetched/s"),
-        Row(what=what, figure=round(sum(one.bytes_fetched for one in opened) / max(1, refreshes)), unit="bytes/page"),
+        *_delays(text, [delay for page in opened for delay in page.delays]),
+        Row(what=text, figure=round(spent * 100, 1), unit="% of a core", bound=_BOUND_CPU),
+        Row(what=text, figure=round(sum(page.events for page in opened) / seconds), unit="events told/s"),
+        Row(what=text, figure=round(refreshes / seconds, 1), unit="pages fetched/s"),
+        Row(what=text, figure=round(sum(item.bytes_fetched for item in opened) / max(1, refreshes)), unit="bytes/page"),
     ]
 
 
 async def _opened(tasks: asyncio.TaskGroup, pages: Sequence[Page]) -> list[asyncio.Task[None]]:
     """Open these pages; return when each has been told how its run stands."""
-    found = [tasks.create_task(work) for page in pages for work in (page.listen(), page.refresh())]
+    create_tasks = [tasks.create_task(work) for page in pages for work in (page.listen(), page.refresh())]
     async with asyncio.timeout(_PATIENCE_S):
         for page in pages:
             await page.is_open.wait()
-    return found
+    return create_tasks
 
 
-async def _load(held: Sequence[Held], rate: int, seconds: float) -> int:
+async def _load(leases: Sequence[Held], rate: int, seconds: float) -> int:
     """Let events happen at this rate, in turn in each run; return how many did."""
     began, sent = time.perf_counter(), 0
     while (now := time.perf_counter()) < began + seconds:
         due = int((now - began) * rate) - sent
         for _ in range(due):
-            await asyncio.to_thread(_toggle, held[(sent // 2) % len(held)])
+            await asyncio.to_thread(_toggle, leases[(sent // 2) % len(leases)])
             sent += 1
         await asyncio.sleep(1 / rate / 2)
     return sent
 
 
-def _toggle(held: Held) -> None:
+def _toggle(holding: Held) -> None:
     """Let one event happen: the state is leased, or given back."""
-    if held.is_held:
-        held.release()
+    if holding.is_held:
+        holding.release()
     else:
-        held.acquire()
+        holding.acquire()
 
 
-def _delays(what: str, delays: Sequence[float]) -> list[Row]:
+def _delays(subject: str, delays: Sequence[float]) -> list[Row]:
     parts = statistics.quantiles(delays, n=100)
     return [
-        Row(what=f"an event is on the page: {what}", figure=round(parts[49], 1), unit="ms, p50"),
-        Row(what=f"an event is on the page: {what}", figure=round(parts[94], 1), unit="ms, p95", bound=_BOUND_MS),
+        Row(what=f"an event is on the page: {subject}", figure=round(parts[49], 1), unit="ms, p50"),
+        Row(what=f"an event is on the page: {subject}", figure=round(parts[94], 1), unit="ms, p95", bound=_BOUND_MS),
     ]
 
 

@@ -78,7 +78,7 @@ class Probe:
         for key in self._client.scan_iter(match=f"?p:wf:{workflow_id}:*", count=1000):
             if not bytes(key).endswith(b":outbox"):
                 pipeline.memory_usage(key, samples=0)
-        return sum(found for found in pipeline.execute() if found is not None)  # a claim's mark expires meanwhile
+        return sum(ending for ending in pipeline.execute() if ending is not None)  # a claim's mark expires meanwhile
 
     def version(self) -> str:
         """Return the server's version."""

@@ -63,11 +63,11 @@ def _compare(app: Application, probe: Probe, connections: Noting) -> list[Row]:
     spent: dict[str, list[tuple[float, float]]] = {"alone": [], "counted": []}
     for number in range(_ROUNDS + 1):
         for name, work in (("alone", look_up), ("counted", count)):
-            found = _cost(probe, connections, work)
+            cost = _cost(probe, connections, work)
             if number:  # the first round warms up
-                spent[name].append(found)
-    cpu = {name: statistics.median(one for one, _ in found) for name, found in spent.items()}
-    commands = {name: statistics.median(sent for _, sent in found) for name, found in spent.items()}
+                spent[name].append(cost)
+    cpu = {name: statistics.median(item for item, _ in result) for name, result in spent.items()}
+    commands = {name: statistics.median(sent for _, sent in result) for name, result in spent.items()}
     alone = commands["alone"]
     return [
         Row(what="key looked up", figure=alone, unit="commands"),

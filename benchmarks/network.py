@@ -37,15 +37,15 @@ def measure_network(app: Application) -> list[Row]:
 
 
 def _gain(url: str) -> float:
-    one, two = _plane(url, 0.0), _plane(url, _NEVER)
-    taken: dict[ControlPlane, list[float]] = {one: [], two: []}
+    first, two = _plane(url, 0.0), _plane(url, _NEVER)
+    taken: dict[ControlPlane, list[float]] = {first: [], two: []}
     for _ in range(_ROUNDS):
         for plane, times in taken.items():
             run = workloads.create(plane, workloads.chain(_STATES))
             before = time.perf_counter()
             workloads.carry_out(plane, run, way)
             times.append(time.perf_counter() - before)
-    return round(statistics.median(taken[two]) / statistics.median(taken[one]), 2)
+    return round(statistics.median(taken[two]) / statistics.median(taken[first]), 2)
 
 
 def _plane(url: str, one_packet_from_s: float) -> ControlPlane:

@@ -89,7 +89,7 @@ class Model:
 
     def keys_of(self, name: str) -> list[str]:
         """Return the keys of a copy, meta first."""
-        return [f"{one.before}{name}{one.after}" for one in self.documents]
+        return [f"{document.before}{name}{document.after}" for document in self.documents]
 
 
 def read_models(connections: Connections, runs: Sequence[str]) -> list[Model]:
@@ -97,18 +97,18 @@ def read_models(connections: Connections, runs: Sequence[str]) -> list[Model]:
 
     The Redis has few others as yet, since all lists are looked through.
     """
-    found = _keys(connections, "cp:idx:*")
-    kinds = connections.send(*(("TYPE", key) for key in found))
-    lists = [key for key, kind in zip(found, kinds, strict=True) if kind == b"zset"]
+    keys = _keys(connections, "cp:idx:*")
+    kinds = connections.send(*(("TYPE", key) for key in keys))
+    lists = [key for key, kind in zip(keys, kinds, strict=True) if kind == b"zset"]
     entries = connections.send(*(("ZRANGE", key, 0, -1, "WITHSCORES") for key in lists))
-    told = [
+    details = [
         (key, member.decode(), score.decode())
         for key, listed in zip(lists, entries, strict=True)
         for member, score in zip(listed[::2], listed[1::2], strict=True)
     ]
-    models = [_model(connections, run, told) for run in runs]
+    models = [_model(connections, run, details) for run in runs]
     for model in models:
-        taken: list[Command] = [("ZREM", one.key, one.entry(model.run)) for one in model.listings]
+        taken: list[Command] = [("ZREM", listing.key, listing.entry(model.run)) for listing in model.listings]
         connections.send(*taken, ("DEL", *model.keys_of(model.run)))
     return models
 
@@ -116,21 +116,21 @@ def read_models(connections: Connections, runs: Sequence[str]) -> list[Model]:
 def _keys(connections: Connections, pattern: str) -> list[str]:
     """Return the keys of all servers that a pattern matches, as dcf writes them."""
     replies = [server.send(("KEYS", pattern)) for server in connections.servers()]
-    return [connections.named(key) for (found,) in replies for key in found]
+    return [connections.named(key) for (result,) in replies for key in result]
 
 
-def _model(connections: Connections, run: str, told: Sequence[tuple[str, str, str]]) -> Model:
-    found = sorted(_keys(connections, f"?p:wf:*{run}*"), key=lambda key: key != RunKeys(run).meta)
-    contents = connections.send(*(("EVAL", _READ, 1, key) for key in found))
+def _model(connections: Connections, run: str, details: Sequence[tuple[str, str, str]]) -> Model:
+    result = sorted(_keys(connections, f"?p:wf:*{run}*"), key=lambda key: key != RunKeys(run).meta)
+    contents = connections.send(*(("EVAL", _READ, 1, key) for key in result))
     documents = [
         _Document(before=before, after=after, expires_ms=max(0, millis), dump=dump)
-        for key, (dump, millis) in zip(found, contents, strict=True)
+        for key, (dump, millis) in zip(result, contents, strict=True)
         for before, _, after in (key.partition(run),)
         if dump is not None
     ]
     listings = [
         Listing(key=key, before=before, after=after, score=None if plain_list(key).startswith(_DATED) else score)
-        for key, member, score in told
+        for key, member, score in details
         for before, name, after in (member.partition(run),)
         if name
     ]
@@ -150,7 +150,7 @@ def copy(connections: Connections, model: Model, number: int, created: int) -> l
 
 def _restored(form: DocumentForm, model: Model, names: Sequence[str], created: int) -> Iterator[Command]:
     restore, places = form.script(_RESTORE), (form.place("workflow_id"), form.place("created_at"))
-    contents = [word for one in model.documents for word in (one.expires_ms, one.dump)]
+    contents = [word for document in model.documents for word in (document.expires_ms, document.dump)]
     for at, name in enumerate(names, created):
         own = model.keys_of(name)
         members = (places[0], f'"{name}"', places[1], f'"{to_text(at)}"')
@@ -169,5 +169,5 @@ def _listed(model: Model, names: Sequence[str], created: int, shards: int) -> It
 
 def free_gib() -> float:
     """Return how much memory the machine has left."""
-    found = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
-    return int(found["MemAvailable"].split()[0]) / 2**20
+    result = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
+    return int(result["MemAvailable"].split()[0]) / 2**20

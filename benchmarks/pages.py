@@ -62,14 +62,14 @@ def _measured(browser: Browser, url: str) -> dict[str, float]:
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
         page = context.new_page()
         page.goto(url)
-        found: dict[str, float] = page.evaluate(_SHOWN)
-        return found
+        empty_result: dict[str, float] = page.evaluate(_SHOWN)
+        return empty_result
 
 
-def _tell(name: str, found: list[dict[str, float]]) -> None:
-    later = {key: statistics.median(one[key] or 0 for one in found[1:]) for key in found[0]}
+def _tell(name: str, document: list[dict[str, float]]) -> None:
+    later = {key: statistics.median(item[key] or 0 for item in document[1:]) for key in document[0]}
     sys.stdout.write(
-        f"{name}: loaded {found[0]['loaded']:.0f} ms first, then {later['loaded']:.0f} ms "
+        f"{name}: loaded {document[0]['loaded']:.0f} ms first, then {later['loaded']:.0f} ms "
         f"(answered {later['server']:.0f}, painted {later['painted']:.0f}); "
         f"{later['kb']:.0f} KB, {later['sent']:.0f} KB sent, {later['nodes']:.0f} elements, "
         f"heap {later['heap']:.1f} MB\n"

@@ -50,12 +50,12 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(f"http://127.0.0.1:{served.port}/ui/runs/{run}")
         page.wait_for_selector(".live-sign[data-is=on]")
-        found = sorted(_delay(page, crew, run, f"State{number:02}") for number in range(1, _EVENTS + 1))
-    half, most = statistics.median(found), found[int(len(found) * 0.95)]
+        read = sorted(_delay(page, crew, run, f"State{number:02}") for number in range(1, _EVENTS + 1))
+    half, most = statistics.median(read), read[int(len(read) * 0.95)]
     load = os.getloadavg()[0]
     sys.stdout.write(
         f"event to pixels, {_EVENTS} events: p50 {half:.0f} ms, p95 {most:.0f} ms, "
-        f"most {found[-1]:.0f} ms (load {load:.1f} on {os.cpu_count()} cores)\n"
+        f"most {read[-1]:.0f} ms (load {load:.1f} on {os.cpu_count()} cores)\n"
     )
 
 

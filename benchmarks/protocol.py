@@ -74,7 +74,7 @@ async def _compare(transport: str, app: Application) -> list[Row]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="dcf-bench-")))
         started = [_running(kind, transport, folder, app) for kind in _KINDS[transport]]
-        bare, ours, *keyed = [await stack.enter_async_context(one) for one in started]
+        bare, ours, *keyed = [await stack.enter_async_context(item) for item in started]
         works = await _works(app, bare, ours)
         for server in keyed:
             works[_KEYED] = server, _taking(app, server)
@@ -87,7 +87,7 @@ async def _compare(transport: str, app: Application) -> list[Row]:
                     await work()
                 if number:  # the first round warms up
                     spent[name].append((server.cpu_ms() - before) / calls)
-    figures = {name: statistics.median(found) for name, found in spent.items()}
+    figures = {name: statistics.median(read) for name, read in spent.items()}
     return list(_rows(transport, figures))
 
 
@@ -97,18 +97,18 @@ _KINDS: Final = {"http": ("bare", "dcf", "keyed"), "stdio": ("bare", "dcf")}
 @asynccontextmanager
 async def _running(kind: str, transport: str, folder: Path, app: Application) -> AsyncIterator[Server]:
     """Start a server, and end it; `keyed` is ours as others reach it, with an API key."""
-    told = folder / f"{kind}.url"
-    command = ["-m", "benchmarks.servers", kind, transport, str(told)]
+    details = folder / f"{kind}.url"
+    command = ["-m", "benchmarks.servers", kind, transport, str(details)]
     chosen = {"DCF_AUTH": "keys" if kind == "keyed" else "off", "DCF_PULSE_INTERVAL_S": "60"}
     environment = {**os.environ, "REDIS_URL": app.redis_url, "DCF_RATE_PER_S": "100000", **chosen}
     if transport == "stdio":
         parameters = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=Path.cwd())
         async with Client(parameters) as client:
-            yield Server(pid=int((await _said(told)).split()[1]), client=client)
+            yield Server(pid=int((await _said(details)).split()[1]), client=client)
         return
     async with await anyio.open_process([sys.executable, *command], env=environment, stdout=None) as process:
         try:
-            url, pid = (await _said(told)).split()
+            url, pid = (await _said(details)).split()
             async with (
                 httpx2.AsyncClient(headers=_key(app) if kind == "keyed" else {}, timeout=_PATIENCE_S) as http,
                 Client(streamable_http_client(url, http_client=http)) as client,
@@ -136,8 +136,8 @@ async def _works(app: Application, bare: Server, ours: Server) -> dict[str, tupl
     await ours.call("create_workflow_control_plane", workflow_json=_TASK, workflow_id=run, max_attempts=1000)
     await ours.call("json_create", redis_key=key, initial_json={"n": 1})
     state = {"workflow_id": run, "state": "A"}
-    held = await ours.call("acquire_state_lease", **state, owner_agent_id="bench", lease_ttl_s=3600)
-    token = held["lease"]["token"]
+    holding = await ours.call("acquire_state_lease", **state, owner_agent_id="bench", lease_ttl_s=3600)
+    token = holding["lease"]["token"]
     return {
         "add": (bare, lambda: bare.call("add", a=1, b=2)),
         "json_read": (ours, lambda: ours.call("json_read", redis_key=key)),
@@ -162,8 +162,8 @@ def _taking(app: Application, server: Server) -> Work:
 
 
 def _rows(transport: str, figures: dict[str, float]) -> Iterator[Row]:
-    def row(what: str, figure: float, unit: str = "ms CPU/call", bound: float | None = None) -> Row:
-        return Row(what=f"{transport}: {what}", figure=round(figure, 2), unit=unit, bound=bound)
+    def row(subject: str, figure: float, unit: str = "ms CPU/call", bound: float | None = None) -> Row:
+        return Row(what=f"{transport}: {subject}", figure=round(figure, 2), unit=unit, bound=bound)
 
     yield row("bare SDK, add", figures["add"])
     for name in ("json_read", "renew_state_lease", "acquire_state_lease"):

@@ -59,7 +59,7 @@ def load(costs: Mapping[str, float], nodes: int, *, runs: int, agents: int, part
 
     `costs` are microseconds of a step by family.
     """
-    luck, found = random.Random(7), [defaultdict[str, float](float) for _ in range(nodes)]
+    luck, result = random.Random(7), [defaultdict[str, float](float) for _ in range(nodes)]
     chosen = Parts() if parts is None else parts
     drawn = [f"run-{luck.getrandbits(64):016x}" for _ in range(runs)]
     workers = [f"agent-{number}" for number in range(agents)]
@@ -69,8 +69,8 @@ def load(costs: Mapping[str, float], nodes: int, *, runs: int, agents: int, part
         names = members.get(family, [family])
         place = slots.get(family, _constant)
         for name in names:
-            found[place(name) * nodes // _SLOTS][family] += cost / len(names)
-    busiest = max(found, key=lambda node: sum(node.values()))
+            result[place(name) * nodes // _SLOTS][family] += cost / len(names)
+    busiest = max(result, key=lambda node: sum(node.values()))
     return Load(dict(busiest), sum(costs.values()) / nodes)
 
 

@@ -63,10 +63,10 @@ def time_serving(url: str) -> float:
     own = {**_environment(), "REDIS_URL": url}
     with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
-        told = process.stdout.readline()
+        line = process.stdout.readline()
         taken = time.perf_counter() - began
         process.terminate()
-    assert told, "it ended before it served"
+    assert line, "it ended before it served"
     return taken
 
 
@@ -80,14 +80,14 @@ def _chain(folder: Path) -> Path:
     return chain
 
 
-def _whole(chain: Path, rounds: int, what: str, bound: float, *arguments: str, **environment: str) -> Row:
+def _whole(chain: Path, rounds: int, subject: str, bound: float, *arguments: str, **environment: str) -> Row:
     taken = [_time(chain, arguments, environment) for _ in range(rounds)]
-    return Row(what=what, figure=_ms(taken), unit="ms", bound=bound)
+    return Row(what=subject, figure=_ms(taken), unit="ms", bound=bound)
 
 
 def _more_than_python(rounds: int, code: str, bound: float) -> Row:
     """Return the extra time of a Python process that imports this."""
-    nothing, imported = ([_python(one) for _ in range(rounds)] for one in ("pass", code))
+    nothing, imported = ([_python(item) for _ in range(rounds)] for item in ("pass", code))
     figure = _ms(imported) - _ms(nothing)
     return Row(what=f"{code}, more than Python alone", figure=figure, unit="ms", bound=bound)
 
@@ -98,15 +98,15 @@ def _python(code: str) -> float:
     return time.perf_counter() - began
 
 
-def _run(chain: Path, rounds: int, what: str, first: float, whole: float, *options: str) -> list[Row]:
+def _run(chain: Path, rounds: int, subject: str, first: float, whole: float, *options: str) -> list[Row]:
     firsts, wholes = [], []
     for _ in range(rounds):
         began = time.monotonic()
         wholes.append(_time(chain, ("run", str(chain), *options), {}))
         firsts.append(float(chain.with_name("started").read_text()) - began)
     return [
-        Row(what=f"{what}, to the first step", figure=_ms(firsts), unit="ms", bound=first),
-        Row(what=f"{what}, chain of {_TASKS} Tasks", figure=_ms(wholes), unit="ms", bound=whole),
+        Row(what=f"{subject}, to the first step", figure=_ms(firsts), unit="ms", bound=first),
+        Row(what=f"{subject}, chain of {_TASKS} Tasks", figure=_ms(wholes), unit="ms", bound=whole),
     ]
 
 

@@ -54,7 +54,7 @@ def measure_tracing(app: Application) -> list[Row]:
             spent, run = _round(tools, traced)
             on.append(spent)
             began = time.process_time()
-            events = (one.as_json() for one in app.exports.events(run))
+            events = (event.as_json() for event in app.exports.events(run))
             send(run, spans_of(run, "benchmark", events), url)
             sent.append((time.process_time() - began) / _STEPS)
     without, ratio = statistics.median(off), statistics.median(b / a for a, b in zip(off, on, strict=True))
@@ -85,8 +85,8 @@ def _round(tools: DirectTools, traced: Tracing | None) -> tuple[float, str]:
         tracing.current, surroundings.is_watched = None, False
 
 
-def _echo(given: Any) -> Any:
-    return given
+def _echo(echo: Any) -> Any:
+    return echo
 
 
 @contextmanager

@@ -86,8 +86,8 @@ class Crowd:
         turns = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(*(self._enter(name, turns) for name in names))
         deadline = time.monotonic() + _PATIENCE_S
-        asked: list[Command] = [("EXISTS", keys.inbox(name)) for name in names]
-        while not all(await asyncio.to_thread(self.connections.send, *asked)):
+        commands: list[Command] = [("EXISTS", keys.inbox(name)) for name in names]
+        while not all(await asyncio.to_thread(self.connections.send, *commands)):
             assert time.monotonic() < deadline, "not all of them wait"
             await asyncio.sleep(0.05)
         await asyncio.sleep(1)  # what is left of beginning to wait does not count as waiting
@@ -160,11 +160,11 @@ async def _measured(app: Application, served: Served, agents: int) -> list[Row]:
         crowd.leave()
         connections.close()
     middle = statistics.median(woken)
-    what = f"{agents} agents wait"
+    text = f"{agents} agents wait"
     return [
-        Row(what=what, figure=round(each, 1), unit="KB/agent", bound=_BOUND_KB),
-        Row(what=what, figure=opened, unit="more Redis connections", bound=_BOUND_CONNECTIONS),
-        Row(what=what, figure=round(spent * 100, 1), unit="% of a core"),
+        Row(what=text, figure=round(each, 1), unit="KB/agent", bound=_BOUND_KB),
+        Row(what=text, figure=opened, unit="more Redis connections", bound=_BOUND_CONNECTIONS),
+        Row(what=text, figure=round(spent * 100, 1), unit="% of a core"),
         Row(what="an event is put in, its agent has it", figure=round(middle * 1000, 2), unit="ms, median"),
         Row(what="an event is put in, its agent has it", figure=round(middle / statistics.median(pings)), unit="PING"),
     ]

@@ -150,12 +150,12 @@ def claim(plane: ControlPlane, workflow_id: str) -> Leased:
 
 
 def complete(
-    plane: ControlPlane, workflow_id: str, held: Leased, output: Any, *, claim_next: bool, ttl_s: int = LEASE_S
+    plane: ControlPlane, workflow_id: str, leased: Leased, output: Any, *, claim_next: bool, ttl_s: int = LEASE_S
 ) -> Updated:
     """Complete a state, and lease the next one in the same transaction."""
     request = Update(
-        state=held.state,
-        token=held.doc.lease.token,
+        state=leased.state,
+        token=leased.doc.lease.token,
         status=Status.SUCCEEDED,
         has_output=True,
         output=output,
@@ -168,13 +168,13 @@ def complete(
 
 def carry_out(plane: ControlPlane, workflow_id: str, output: Callable[[int], Any]) -> int:
     """Work through the whole run as one worker; how many steps it took."""
-    held: Leased | None = claim(plane, workflow_id)
+    leased: Leased | None = claim(plane, workflow_id)
     steps, status = 0, RunStatus.RUNNING
-    while held is not None:
-        answer = complete(plane, workflow_id, held, output(steps), claim_next=True)
-        held, status = answer.claimed, answer.run_status
-        if held is None and status is RunStatus.RUNNING:
-            held = claim(plane, workflow_id)
+    while leased is not None:
+        answer = complete(plane, workflow_id, leased, output(steps), claim_next=True)
+        leased, status = answer.claimed, answer.run_status
+        if leased is None and status is RunStatus.RUNNING:
+            leased = claim(plane, workflow_id)
         steps += 1
     assert status is RunStatus.SUCCEEDED, status
     return steps

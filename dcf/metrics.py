@@ -135,13 +135,13 @@ class _Histogram:
     sums: dict[Labels, float] = field(default_factory=dict)
 
     def add(self, value: float, *labels: str) -> None:
-        found = self.buckets.setdefault(labels, [0] * (len(SECONDS) + 1))
-        found[next((at for at, bound in enumerate(SECONDS) if value <= bound), len(SECONDS))] += 1
+        bucket = self.buckets.setdefault(labels, [0] * (len(SECONDS) + 1))
+        bucket[next((at for at, bound in enumerate(SECONDS) if value <= bound), len(SECONDS))] += 1
         self.sums[labels] = self.sums.get(labels, 0.0) + value
 
     def read(self) -> MetricValues:
         return MetricValues(
-            self.family, {one: Spread(tuple(self.buckets[one]), self.sums[one]) for one in self.buckets}
+            self.family, {labels: Spread(tuple(self.buckets[labels]), self.sums[labels]) for labels in self.buckets}
         )
 
 

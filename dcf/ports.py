@@ -79,7 +79,7 @@ class Post:
 class ItemSource(Protocol):
     """Source of items for a Map's ItemReader."""
 
-    def read(self, wanted: NeedItems) -> Json:
+    def read(self, need_items: NeedItems) -> Json:
         """Return what the ItemReader names: an array, or an object that contains one. Raise StateError on failure."""
         ...
 
@@ -87,7 +87,7 @@ class ItemSource(Protocol):
 class NoItems:
     """Item source of a process that has none configured."""
 
-    def read(self, wanted: NeedItems) -> Json:  # noqa: ARG002 - the protocol's argument
+    def read(self, need_items: NeedItems) -> Json:  # noqa: ARG002 - the protocol's argument
         """Raise StateError."""
         raise reader_failure("Nothing was given to read items from.")
 

@@ -121,11 +121,11 @@ class Story:
 
     def state(self, state: str) -> StateVisit:
         """Return the only visit of a state, by name or path; raise InvalidArgument if there are none or several."""
-        found = self.all(state)
-        if len(found) == 1:
-            return found[0]
+        documents = self.all(state)
+        if len(documents) == 1:
+            return documents[0]
         known = ", ".join(dict.fromkeys(visit.path for visit in self.visits))
-        why = "was never entered" if not found else f"was entered {len(found)} times"
+        why = "was never entered" if not documents else f"was entered {len(documents)} times"
         raise InvalidArgument(f"The state '{state}' {why}.", f"Entered were: {known}. `all` returns every visit.")
 
     def __str__(self) -> str:
@@ -346,10 +346,10 @@ def _answer_of(result: Result) -> Answer:
 
 def _check_names(machine: Json, names: Iterable[str]) -> None:
     """Raise InvalidArgument for a name that no Task has. Problems of the workflow itself are reported by its run."""
-    found, _ = parse_machine(machine)
-    if found is None:
+    parsed, _ = parse_machine(machine)
+    if parsed is None:
         return
-    tasks = [name for name, state in every_state(found) if isinstance(state, Task)]
+    tasks = [name for name, state in every_state(parsed) if isinstance(state, Task)]
     for name in names:
         if name not in tasks:
             near = difflib.get_close_matches(name, tasks, 1)

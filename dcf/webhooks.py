@@ -85,20 +85,20 @@ def verify(
 
 
 def _keys(secrets: str | Iterable[str]) -> list[bytes]:
-    given = [secrets] if isinstance(secrets, str) else list(secrets)
-    keys = [secret_bytes(one) for one in given]
-    found = [one for one in keys if one is not None]
-    if not found or len(found) < len(keys):
+    secret_texts = [secrets] if isinstance(secrets, str) else list(secrets)
+    keys = [secret_bytes(text) for text in secret_texts]
+    usable = [key for key in keys if key is not None]
+    if not usable or len(usable) < len(keys):
         raise WebhookRefused("The value is not the secret of a webhook.", "Pass it as it was shown, with whsec_.")
-    return found
+    return usable
 
 
 def _event(message_id: str, body: bytes) -> WebhookEvent:
-    told = json.loads(body)
-    data = told["data"]
+    event = json.loads(body)
+    data = event["data"]
     return WebhookEvent(
         id=message_id,
-        type=told["type"],
+        type=event["type"],
         agent_id=data["agent_id"],
         workflow_id=data["workflow_id"],
         state=data.get("state"),

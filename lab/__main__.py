@@ -47,7 +47,7 @@ def main() -> int:
     try:
         with ThreadPoolExecutor(arguments.jobs) as jobs:
             tries = [jobs.submit(_try, way, home / way.name.replace(" ", "-"), arguments) for way in _ways(arguments)]
-            totals = [one.result() for one in tries]
+            totals = [item.result() for item in tries]
         with LabRedis(home / "asked") as server:
             redis_version = server.client().info("server")["redis_version"]
     finally:
@@ -72,16 +72,16 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--stories", type=Path, default=_STORIES, help="where the stories of broken rules are written")
     today = RECORDS / f"{datetime.now(UTC):%Y-%m-%d}.md"
     parser.add_argument("--record", type=Path, nargs="?", const=today, help="write the figures to a file")
-    found = parser.parse_args()
-    if bool(found.kinds) is found.all:
+    args = parser.parse_args()
+    if bool(args.kinds) is args.all:
         parser.error("name kinds, or --all")
-    if unknown := sorted({*found.kinds} - {*KINDS}):
+    if unknown := sorted({*args.kinds} - {*KINDS}):
         parser.error(f"no such kinds: {', '.join(unknown)}")
-    if found.alone and found.seed is None:
+    if args.alone and args.seed is None:
         parser.error("--alone needs --seed")
-    if found.runs is None:
-        found.runs = BATCH if found.seconds is None else _NEVER
-    return found
+    if args.runs is None:
+        args.runs = BATCH if args.seconds is None else _NEVER
+    return args
 
 
 def _ways(arguments: argparse.Namespace) -> list[Way]:
@@ -115,14 +115,16 @@ def _tried(kind: Kind, total: Total, arguments: argparse.Namespace) -> Total:
     return total
 
 
-def _add(total: Total, found: Outcome, arguments: argparse.Namespace) -> None:
+def _add(total: Total, outcome: Outcome, arguments: argparse.Namespace) -> None:
     """Add a batch, say how it went, and tell the stories of the runs that broke rules."""
-    total.add(found)
-    went = f"{found.runs} runs, {found.strikes} strikes, {found.calls} calls, {found.seconds:.1f} s"
-    print(f"{total.name}: {went}, {len(found.violations)} violations", flush=True)
-    for complaint in found.complaints:
+    total.add(outcome)
+    went = f"{outcome.runs} runs, {outcome.strikes} strikes, {outcome.calls} calls, {outcome.seconds:.1f} s"
+    print(f"{total.name}: {went}, {len(outcome.violations)} violations", flush=True)
+    for complaint in outcome.complaints:
         print(f"  {complaint}")
-    for _, group in groupby(sorted(found.violations, key=lambda one: one.seed), key=lambda one: one.seed):
+    for _, group in groupby(
+        sorted(outcome.violations, key=lambda violation: violation.seed), key=lambda violation: violation.seed
+    ):
         violations = list(group)
         path = write_story(arguments.stories, total.name.replace(" ", "-"), violations)
         print(story_of(total.name, violations, brief=True), f"  the whole story: {path}", sep="\n", flush=True)

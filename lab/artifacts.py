@@ -57,10 +57,10 @@ class Artifacts(Errands[KeptArtifacts]):
             codes = {name: putting.whole(name, text) for name, text in texts.items()}
             texts["parts.txt"] = "".join(luck.choices(_LETTERS, k=4_000))
             codes["parts.txt"] = putting.parts("parts.txt", texts["parts.txt"])
-            found = tuple(self.read(calls, run, name, text, codes[name]) for name, text in texts.items())
+            artifacts = tuple(self.read(calls, run, name, text, codes[name]) for name, text in texts.items())
             listed = calls.surely("list_artifacts", workflow_id=run)
         return KeptArtifacts(
-            artifacts=found,
+            artifacts=artifacts,
             put_bytes=sum(map(len, texts.values())),
             listed_bytes=listed["total_bytes"],
             held=int(self.kind.client().hget(keys.quota(calls.key_id, "artifacts"), "") or 0),
@@ -69,8 +69,8 @@ class Artifacts(Errands[KeptArtifacts]):
 
     def read(self, calls: Calls, run: str, name: str, text: str, put: str) -> PutArtifact:
         """Read an artifact and compare it."""
-        found = calls.surely("get_artifact", workflow_id=run, artifact_id=name, length=1_000_000, encoding="text")
-        return PutArtifact(name=name, put=put, read=found["code"], is_whole=found.get("content") == text)
+        surely = calls.surely("get_artifact", workflow_id=run, artifact_id=name, length=1_000_000, encoding="text")
+        return PutArtifact(name=name, put=put, read=surely["code"], is_whole=surely.get("content") == text)
 
 
 @dataclass(slots=True)

@@ -56,17 +56,17 @@ class CallingBack:
     def see_to(self, run: str) -> None:
         """Answer what waits in the run, or will."""
         try:
-            found = self._dcf.plane.read(run)
+            result = self._dcf.plane.read(run)
         except DcfError:
             return  # it is not created yet, or its Redis is struck
-        if found.meta is None or found.meta.status is not RunStatus.RUNNING:
+        if result.meta is None or result.meta.status is not RunStatus.RUNNING:
             return
-        for path, doc in found.states.items():
+        for path, doc in result.states.items():
             is_early = doc.lease.token is not None and self._luck.random() < _EARLY
             if doc.visit is not None and (doc.waits_outside or is_early):
-                self.answer(run, path, doc, found.inputs.get(path))
+                self.answer(run, path, doc, result.inputs.get(path))
 
-    def answer(self, run: str, path: str, doc: StateDoc, given: Json) -> None:
+    def answer(self, run: str, path: str, doc: StateDoc, value: Json) -> None:
         """Answer as a worker would: fail or succeed, perhaps after a heartbeat."""
         try:
             token = self._callbacks.token_of(run, path, doc)
@@ -76,7 +76,7 @@ class CallingBack:
             return
         if self._luck.random() < _LATE:
             self._call("heartbeat", run, path, token, None, lambda: self._callbacks.heartbeat(token))
-        kind, answer = answer_of(path.rpartition("/")[2], given if isinstance(given, dict) else _ODD)
+        kind, answer = answer_of(path.rpartition("/")[2], value if isinstance(value, dict) else _ODD)
         if kind == "error":
             heard = self._call(
                 "callback", run, path, token, answer, lambda: self._callbacks.fail(token, answer, "drawn")
@@ -94,10 +94,10 @@ class CallingBack:
         note = {"state": path, "content": {"token": fingerprint(token), "answer": answer}}
 
         def made() -> Heard:
-            found = call()
-            if not isinstance(found, RunAnswer):
-                return Heard(code=found.code)
-            return Heard(code="ok", state=path, repeated=found.repeated)
+            result = call()
+            if not isinstance(result, RunAnswer):
+                return Heard(code=result.code)
+            return Heard(code="ok", state=path, repeated=result.repeated)
 
         return self._noted.noted(op, run, note, made)
 

@@ -66,21 +66,22 @@ def a_quota_counts_live_runs(starts: "Sequence[Start]") -> Iterator[str]:
             yield f"start {start.number} was answered {start.code} while {start.live} of {start.limit} runs were live"
 
 
-def a_put_artifact_is_whole(kept: "KeptArtifacts") -> Iterator[str]:
+def a_put_artifact_is_whole(artifacts: "KeptArtifacts") -> Iterator[str]:
     """An acknowledged put is read with the content of the put, also if earlier answers were lost."""
-    for one in kept.artifacts:
-        if one.put != "ok":
-            yield f"the put of {one.name} was answered {one.put}"
-        elif not one.is_whole:
-            yield f"{one.name} was put, and reading it answers {one.read}"
+    for artifact in artifacts.artifacts:
+        if artifact.put != "ok":
+            yield f"the put of {artifact.name} was answered {artifact.put}"
+        elif not artifact.is_whole:
+            yield f"{artifact.name} was put, and reading it answers {artifact.read}"
 
 
-def bytes_of_artifacts_are_counted(kept: "KeptArtifacts") -> Iterator[str]:
+def bytes_of_artifacts_are_counted(artifacts: "KeptArtifacts") -> Iterator[str]:
     """The list and the quota count what is kept; a process that died may have left the quota more, never less."""
-    if kept.listed_bytes != kept.put_bytes:
-        yield f"{kept.put_bytes} bytes were put, and the list tells {kept.listed_bytes}"
-    if not kept.put_bytes <= kept.held <= kept.put_bytes + kept.spare:
-        yield f"{kept.put_bytes} bytes were put, {kept.spare} more are in doubt, and the quota counts {kept.held}"
+    if artifacts.listed_bytes != artifacts.put_bytes:
+        yield f"{artifacts.put_bytes} bytes were put, and the list tells {artifacts.listed_bytes}"
+    if not artifacts.put_bytes <= artifacts.held <= artifacts.put_bytes + artifacts.spare:
+        put, spare = artifacts.put_bytes, artifacts.spare
+        yield f"{put} bytes were put, {spare} more are in doubt, and the quota counts {artifacts.held}"
 
 
 def a_run_goes_on_after_a_torn_log(torn: "TornLog") -> Iterator[str]:
@@ -90,13 +91,13 @@ def a_run_goes_on_after_a_torn_log(torn: "TornLog") -> Iterator[str]:
         yield f"the log was torn {where}, the run is {torn.status} for ever, and it has {torn.left}"
 
 
-def what_is_started_has_its_definition(kept: "Kept") -> Iterator[str]:
+def what_is_started_has_its_definition(stored: "Kept") -> Iterator[str]:
     """A schedule that is there, and a start by the name of a run that is there, find the definition."""
-    for tick in kept.ticks or ():
+    for tick in stored.ticks or ():
         if tick == "unknown_definition":
             yield "a schedule was created, and its ticks fail, since the definition is gone"
-    if kept.by_name not in {None, "ok"}:
-        yield f"a run was started, and another start by the name of its workflow was answered {kept.by_name}"
+    if stored.by_name not in {None, "ok"}:
+        yield f"a run was started, and another start by the name of its workflow was answered {stored.by_name}"
 
 
 def a_version_knows_what_the_other_did(mixed: "Mixed") -> Iterator[str]:
@@ -115,12 +116,12 @@ def lost_answers_of_webhooks_lose_no_work(hook: "Hook") -> Iterator[str]:
 
 def a_bomb_ends_its_state_alone(bomb: "Bomb") -> Iterator[str]:
     """An expression that goes too far fails its state: no server dies, grows much, or evaluates without end."""
-    what = bomb.expression[:80]
+    expression = bomb.expression[:80]
     if bomb.died:
-        yield f"a server died of {what}"
+        yield f"a server died of {expression}"
     elif bomb.grew > _GROWTH:
-        yield f"a server grew by {bomb.grew >> 20} MiB for {what}"
+        yield f"a server grew by {bomb.grew >> 20} MiB for {expression}"
     if bomb.status == "running":
-        yield f"the run of {what} goes on; its start was answered {bomb.code}"
+        yield f"the run of {expression} goes on; its start was answered {bomb.code}"
     elif bomb.status == "failed" and bomb.error not in _BOUNDED:
-        yield f"the run of {what} failed with {bomb.error}"
+        yield f"the run of {expression} failed with {bomb.error}"

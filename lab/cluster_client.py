@@ -41,8 +41,8 @@ class ClusterClient:
 
     def zscore(self, key: str, name: str) -> float | None:
         """Return the score of an entry in any part of a list."""
-        found = (self._client.zscore(part, name) for part in _parts(key))
-        return next((score for score in found if score is not None), None)
+        zscores = (self._client.zscore(part, name) for part in _parts(key))
+        return next((score for score in zscores if score is not None), None)
 
     def flushall(self) -> None:
         """Delete everything."""

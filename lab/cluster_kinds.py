@@ -72,10 +72,10 @@ class FailingCluster(Kind):
             (1, lambda: kill_worker(luck, crew)),
             (1, lambda: kill_clock(luck, crew)),
         ]
-        (one,) = luck.choices([do for _, do in strikes], [weight for weight, _ in strikes])
-        told = one()
+        (choice,) = luck.choices([do for _, do in strikes], [weight for weight, _ in strikes])
+        lent = choice()
         self.settle()
-        return told
+        return lent
 
     def settle(self) -> None:
         """Wait until every replica has everything again."""
@@ -103,8 +103,8 @@ class FailingCluster(Kind):
                 live = self.client().zrange(keys.LIVE, 0, -1)
                 if live:
                     return int(key_slot(cluster_key(f"cp:wf:{luck.choice(sorted(live)).decode()}:meta").encode()))
-        found = luck.choice(self.cluster.primaries()).ask("RANDOMKEY")
-        return luck.randrange(16384) if found is None else int(key_slot(found.encode()))
+        answer = luck.choice(self.cluster.primaries()).ask("RANDOMKEY")
+        return luck.randrange(16384) if answer is None else int(key_slot(answer.encode()))
 
     def _kill(self, luck: random.Random) -> str:
         primary, replica = self._pair(luck)

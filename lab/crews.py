@@ -96,14 +96,14 @@ class Crew:
                 os.kill(pid, number)
 
 
-def _run(main: Callable[[Any], None], given: Any, log: Path) -> None:
+def _run(main: Callable[[Any], None], value: Any, log: Path) -> None:
     """Run in a process of its own, whose words go to a file."""
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    threading.excepthook = lambda found: _note_crash(found.exc_value)
+    threading.excepthook = lambda result: _note_crash(result.exc_value)
     try:
-        main(given)
+        main(value)
     except Exception as error:
         _note_crash(error)
         raise

@@ -30,9 +30,9 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter, del
     under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
     async def arrive() -> None:
-        while (found := await under_way.get())[1]:
-            await asyncio.sleep(found[0] - loop.time())
-            target.write(found[1])
+        while (result := await under_way.get())[1]:
+            await asyncio.sleep(result[0] - loop.time())
+            target.write(result[1])
             await target.drain()
 
     async def leave() -> None:

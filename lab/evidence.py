@@ -144,8 +144,8 @@ class Story:
     @cached_property
     def resolved(self) -> frozenset[tuple[str, int]]:
         """The states that no holder ended, but an operator or what is outside, each with the epoch of that end."""
-        found = (one for one in self.of("StateResolved", "StateConcluded") if one.data.get("how") != "assign")
-        return frozenset((one.state, one.epoch) for one in found)
+        result = (item for item in self.of("StateResolved", "StateConcluded") if item.data.get("how") != "assign")
+        return frozenset((item.state, item.epoch) for item in result)
 
     def of(self, *types: str) -> Iterator[Happening]:
         """Return the entries of these types."""
@@ -153,7 +153,7 @@ class Story:
 
     def was_granted(self, state: str, epoch: int) -> bool:
         """Return True if the history has this lease."""
-        return any(found.state == state and found.epoch == epoch for found in self.of("LeaseAcquired"))
+        return any(result.state == state and result.epoch == epoch for result in self.of("LeaseAcquired"))
 
     def may_be_lost(self, call: Call) -> bool:
         """Return True if a power loss may have taken back what the call did.
@@ -173,8 +173,8 @@ def _grants(calls: tuple[Call, ...]) -> Iterator[Grant]:
         if call.op == "acquire" and call.is_ok and call.token is not None:
             yield Grant(state=call.state, token=call.token, epoch=call.epoch or 0, call=call)
         if call.claimed is not None and call.is_ok and call.claimed.get("epoch"):
-            found = call.claimed
-            yield Grant(state=found["state"], token=found["token"], epoch=found["epoch"], call=call)
+            claimed = call.claimed
+            yield Grant(state=claimed["state"], token=claimed["token"], epoch=claimed["epoch"], call=call)
 
 
 def _endings(
@@ -182,15 +182,15 @@ def _endings(
 ) -> dict[tuple[str, int], list[Happening]]:
     """Attribute each ending to the lease held then, or last: the epoch of a completion in a scope is another."""
     lease: dict[str, int] = {}
-    found: dict[tuple[str, int], list[Happening]] = {}
+    happeningses: dict[tuple[str, int], list[Happening]] = {}
     for happening in happenings:
         if happening.type == "LeaseAcquired":
             lease[happening.state] = happening.epoch
         elif (happening.state, happening.epoch) in by_hand:
             continue
         elif happening.type in ENDINGS and happening.data.get("error") not in BY_THE_CLOCK and is_task(happening.state):
-            found.setdefault((happening.state, lease.get(happening.state, 0)), []).append(happening)
-    return found
+            happeningses.setdefault((happening.state, lease.get(happening.state, 0)), []).append(happening)
+    return happeningses
 
 
 # Reading what Redis has of a run
@@ -199,16 +199,18 @@ def _endings(
 def read_happenings(client: Any, run: str) -> tuple[Happening, ...]:
     """Read a run's history."""
     entries = client.xrange(RunKeys(run).events)
-    events = (one for entry_id, fields in entries for one in happenings(entry_id, list(chain(*fields.items()))))
+    events = (
+        happening for entry_id, fields in entries for happening in happenings(entry_id, list(chain(*fields.items())))
+    )
     return tuple(
         Happening(
-            type=one.type,
-            state=one.state or "",
-            data=one.data,
+            type=event.type,
+            state=event.state or "",
+            data=event.data,
             number=number,
-            at_ms=int(one.event_id.partition("-")[0]),
+            at_ms=int(event.event_id.partition("-")[0]),
         )
-        for number, one in enumerate(events)
+        for number, event in enumerate(events)
     )
 
 
@@ -223,10 +225,10 @@ def read_documents(client: Any, run: str) -> dict[str, Any]:
     named = [key.decode() for key in client.scan_iter(match=f"{prefix}*", count=1000)]
     if not named:
         return {}
-    found = read_texts(client.execute_command, named)
+    mission_texts = read_texts(client.execute_command, named)
     return {
         decode_state(key.removeprefix(prefix)): whole_state(json.loads(text))
-        for key, text in zip(named, found, strict=True)
+        for key, text in zip(named, mission_texts, strict=True)
         if text is not None
     }
 
@@ -261,22 +263,22 @@ def read_kept(client: Any, run: str) -> tuple[str, ...]:
     assigns the agent. An attempt that loses its commit leaves an entry, which the sweep takes off.
     """
     of_run = RunKeys(run).meta.removesuffix("meta")
-    found = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]
+    result = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]
     # A caller that waits for replicas writes the barrier, for a minute.
-    found = [key for key in found if key != RunKeys(run).barrier]
+    result = [key for key in result if key != RunKeys(run).barrier]
     lists = [key.decode() for key in client.scan_iter(match="cp:idx:*", count=1000, _type="zset")]
     passed_over = (keys.quota("", "runs"), keys.assigned(""), keys.runs_by(Facet.AGENT, ""))
-    found += [key for key in lists if not key.startswith(passed_over) and client.zscore(key, run) is not None]
-    return tuple(found)
+    result += [key for key in lists if not key.startswith(passed_over) and client.zscore(key, run) is not None]
+    return tuple(result)
 
 
 def read_planner_mail(client: Any, agent: str = PLANNER) -> dict[str, list[str]]:
     """Return what types of events lie in the planner's inbox, by run."""
-    found: dict[str, list[str]] = {}
+    planner_mail: dict[str, list[str]] = {}
     for _, fields in client.xrange(keys.inbox(agent)):
         event = json.loads(fields[b"event"])
-        found.setdefault(event["workflow_id"], []).append(event["type"])
-    return found
+        planner_mail.setdefault(event["workflow_id"], []).append(event["type"])
+    return planner_mail
 
 
 def read_children(client: Any, run: str) -> tuple[dict[str, Any], ...]:
@@ -287,5 +289,5 @@ def read_children(client: Any, run: str) -> tuple[dict[str, Any], ...]:
 
 def read_kept_signals(client: Any, run: str) -> tuple[int, ...]:
     """Read the numbers of the signals that a run keeps."""
-    found = read_document(client.execute_command, RunKeys(run).signals)
-    return () if found is None else tuple(one["number"] for one in found["kept"])
+    document = read_document(client.execute_command, RunKeys(run).signals)
+    return () if document is None else tuple(item["number"] for item in document["kept"])

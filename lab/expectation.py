@@ -44,9 +44,9 @@ class Expected:
     open_ended: set[str] = field(default_factory=set)
     outside: dict[str, list[tuple[Value, Value]]] = field(default_factory=dict)
 
-    def note(self, name: str, given: Value, result: Value) -> None:
+    def note(self, name: str, value: Value, result: Value) -> None:
         """Note what a state that waits for something outside asks for and gets; None if nothing ever comes."""
-        self.outside.setdefault(name, []).append((given, result))
+        self.outside.setdefault(name, []).append((value, result))
 
     def is_determined(self, path: str) -> bool:
         """Return True if what happens to a state does not depend on who is faster."""
@@ -82,8 +82,8 @@ FIX = "fix"
 def plain(value: Value) -> Value:
     """Return a value as it would be without corrections."""
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items() if name != FIX}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {name: plain(item) for name, item in value.items() if name != FIX}
+    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
 def payload_of(name: str) -> Value:
@@ -91,17 +91,17 @@ def payload_of(name: str) -> Value:
     return {"n": crc32(name.encode()) % 1_000_003}
 
 
-def answer_of(name: str, given: Value) -> tuple[str, Value]:
+def answer_of(name: str, value: Value) -> tuple[str, Value]:
     """Return what a Task's worker does: ("ok", output), ("error", name of the error) or ("never", None)."""
-    given = plain(given)
+    value = plain(value)
     word, _, rest = name.partition("_")
     if word == "Slow":
         return NEVER, None
     if word == "Bad":
         return "error", BROKEN
-    if word in {"Busy", "Crack", "Callback"} and given["tries"] < int(rest.partition("_")[0]):
+    if word in {"Busy", "Crack", "Callback"} and value["tries"] < int(rest.partition("_")[0]):
         return "error", BUSY
-    output = {"n": crc32(f"{name} {json.dumps(given, sort_keys=True)}".encode()) % 1_000_003}
+    output = {"n": crc32(f"{name} {json.dumps(value, sort_keys=True)}".encode()) % 1_000_003}
     if word == "Turn":
-        output["round"] = given.get("round", 0) + 1
+        output["round"] = value.get("round", 0) + 1
     return "ok", output

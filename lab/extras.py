@@ -77,14 +77,14 @@ class Errands(ABC, Generic[Evidence]):
     def _unless_ended(self, seed: int) -> Evidence | None:
         return None if self._ended.is_set() else self.errand(seed)
 
-    def note(self, found: Evidence) -> None:
+    def note(self, evidence: Evidence) -> None:
         """Keep what a strike saw, to be judged like what an errand brings back."""
-        self._noted.append(found)
+        self._noted.append(evidence)
 
     @property
     def done(self) -> int:
         """How many errands have ended and brought evidence."""
-        return len(self._noted) + sum(1 for one in self._begun.values() if _has_evidence(one))
+        return len(self._noted) + sum(1 for errand in self._begun.values() if _has_evidence(errand))
 
     def wait(self, seconds: float) -> None:
         """Wait until all have ended, but no longer than this."""
@@ -95,26 +95,26 @@ class Errands(ABC, Generic[Evidence]):
         self.over.set()
         self._wait_while_some_end()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        broken = [f"seed {seed}: {sentence}" for seed, one in self._begun.items() for sentence in self._judged(one)]
-        return [*broken, *(sentence for found in self._noted for sentence in self._broken(found))]
+        broken = [f"seed {seed}: {sentence}" for seed, item in self._begun.items() for sentence in self._judged(item)]
+        return [*broken, *(sentence for ordered_dict in self._noted for sentence in self._broken(ordered_dict))]
 
     def _wait_while_some_end(self) -> None:
         before = -1
-        while (ended := sum(one.done() for one in self._begun.values())) not in {before, len(self._begun)}:
+        while (ended := sum(item.done() for item in self._begun.values())) not in {before, len(self._begun)}:
             before = ended
             self.wait(_PATIENCE_S)
 
-    def _broken(self, found: Evidence) -> Iterator[str]:
+    def _broken(self, evidence: Evidence) -> Iterator[str]:
         for rule in self.rules:
-            yield from (f"{rule.__name__}: {sentence}" for sentence in rule(found))
+            yield from (f"{rule.__name__}: {sentence}" for sentence in rule(evidence))
 
     def _judged(self, errand: Future[Evidence | None]) -> Iterator[str]:
         if not errand.done() or errand.cancelled():
             yield "the errand did not end"
         elif (error := errand.exception()) is not None:
             yield f"the errand failed: {''.join(traceback.format_exception(error))}"
-        elif (found := errand.result()) is not None:
-            yield from self._broken(found)
+        elif (result := errand.result()) is not None:
+            yield from self._broken(result)
 
     @contextmanager
     def calls(self, **quotas: int) -> Iterator["Calls"]:

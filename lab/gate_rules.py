@@ -18,61 +18,61 @@ def nothing_gated_ends_well_unjudged(story: Story) -> Iterator[str]:
     """A unit with gates ends well once each passed for the output it has, not by its author, or somebody waived it."""
     submitted: dict[str, tuple[str, str]] = {}
     passed, waived = defaultdict[str, set[tuple[str, str]]](set), defaultdict[str, set[str]](set)
-    for found in story.happenings:
-        state, told = found.state, (str(found.data.get("gate")), str(found.data.get("content_sha256")))
-        if found.type == "GateOpened":
-            submitted[state] = (told[1], str(found.data["author"]))
-        elif found.type == "GateDecided":
-            if told[0] == REVIEW and submitted.get(state) == (told[1], found.data.get("judged_by")):
-                yield f"its author judged it: {found.told()}"
-            (passed[state].add if found.data["verdict"] == "pass" else passed[state].discard)(told)
-        elif found.type == "GateOverridden":
-            waived[state].add(told[0])
-        elif found.type in _JUDGED_ANEW:
+    for happening in story.happenings:
+        state, details = happening.state, (str(happening.data.get("gate")), str(happening.data.get("content_sha256")))
+        if happening.type == "GateOpened":
+            submitted[state] = (details[1], str(happening.data["author"]))
+        elif happening.type == "GateDecided":
+            if details[0] == REVIEW and submitted.get(state) == (details[1], happening.data.get("judged_by")):
+                yield f"its author judged it: {happening.told()}"
+            (passed[state].add if happening.data["verdict"] == "pass" else passed[state].discard)(details)
+        elif happening.type == "GateOverridden":
+            waived[state].add(details[0])
+        elif happening.type in _JUDGED_ANEW:
             waived.pop(state, None)
-            if found.type == "UnitRewound":
+            if happening.type == "UnitRewound":
                 passed.pop(state, None)
-        elif _is_done(story, found):
+        elif _is_done(story, happening):
             content = submitted.get(state, ("nothing", ""))[0]
             left = {gate for gate in (SHAPE, REVIEW) if (gate, content) not in passed[state]} - waived[state]
             if left:
-                yield f"it ended well without {sorted(left)} of {content[:8]}: {found.told()}"
+                yield f"it ended well without {sorted(left)} of {content[:8]}: {happening.told()}"
 
 
-def _is_done(story: Story, found: Happening) -> bool:
+def _is_done(story: Story, happening: Happening) -> bool:
     """Return True if a unit with gates was completed, and not skipped."""
-    by_hand = (found.state, found.epoch) in story.resolved
-    return found.type == "StateSucceeded" and found.state.startswith(GATED) and not by_hand
+    by_hand = (happening.state, happening.epoch) in story.resolved
+    return happening.type == "StateSucceeded" and happening.state.startswith(GATED) and not by_hand
 
 
 def a_verdict_counts_once(story: Story) -> Iterator[str]:
     """A review decides an open gate once. Each acknowledged verdict has its own request, and is in the history."""
     is_open: dict[str, object] = {}
-    for found in story.happenings:
-        if found.type == "GateOpened":
-            is_open[found.state] = found.data["content_sha256"]
-        elif _is_review(found):
-            if is_open.pop(found.state, None) != found.data.get("content_sha256"):
-                yield f"nobody waited for it: {found.told()}"
-        elif found.type in (*_JUDGED_ANEW, "GateOverridden"):
-            is_open.pop(found.state, None)
+    for happening in story.happenings:
+        if happening.type == "GateOpened":
+            is_open[happening.state] = happening.data["content_sha256"]
+        elif _is_review(happening):
+            if is_open.pop(happening.state, None) != happening.data.get("content_sha256"):
+                yield f"nobody waited for it: {happening.told()}"
+        elif happening.type in (*_JUDGED_ANEW, "GateOverridden"):
+            is_open.pop(happening.state, None)
     calls = [call for call in story.calls if call.op == "judge" and call.content["verdict"] in _REVIEWED]
-    asked = {(call.state, call.agent, call.content["request"]) for call in calls if not call.is_refused}
-    told = {
+    request = {(call.state, call.agent, call.content["request"]) for call in calls if not call.is_refused}
+    details = {
         (call.state, call.agent, call.content["request"])
         for call in calls
         if call.is_ok and not story.may_be_lost(call)
     }
-    done = Counter((found.state, str(found.data["judged_by"])) for found in story.happenings if _is_review(found))
-    asked_by, answered_by = Counter(one[:2] for one in asked), Counter(one[:2] for one in told)
-    for who in {*done, *answered_by}:
-        if not answered_by[who] <= done[who] <= asked_by[who]:
-            yield f"{who} judged {done[who]} times, by {asked_by[who]} requests, {answered_by[who]} told so"
+    done = Counter((result.state, str(result.data["judged_by"])) for result in story.happenings if _is_review(result))
+    asked_by, answered_by = Counter(item[:2] for item in request), Counter(item[:2] for item in details)
+    for person in {*done, *answered_by}:
+        if not answered_by[person] <= done[person] <= asked_by[person]:
+            yield f"{person} judged {done[person]} times, by {asked_by[person]} requests, {answered_by[person]} told so"
 
 
-def _is_review(found: Happening) -> bool:
-    is_of_review = found.type == "GateDecided" and found.data.get("gate") == REVIEW
-    return is_of_review and found.data["verdict"] in _REVIEWED
+def _is_review(happening: Happening) -> bool:
+    is_of_review = happening.type == "GateDecided" and happening.data.get("gate") == REVIEW
+    return is_of_review and happening.data["verdict"] in _REVIEWED
 
 
 def rework_is_counted_and_bounded(story: Story) -> Iterator[str]:
@@ -81,19 +81,19 @@ def rework_is_counted_and_bounded(story: Story) -> Iterator[str]:
     After people have looked, the count starts again.
     """
     fails = Counter[tuple[str, str]]()
-    for found in story.happenings:
-        if found.type == "GateDecided" and found.data["verdict"] == "fail":
-            of = (found.state, str(found.data["gate"]))
-            fails[of] = 0 if found.data["judged_by"] in PEOPLE else fails[of] + 1
-        elif found.type in ("StateFailed", *_JUDGED_ANEW):
-            most = max(fails[found.state, gate] for gate in (SHAPE, REVIEW))
-            if found.data.get("error") == "DCF.GateFailed" and most != MOST_REWORKS:
-                yield f"failed after {most} reworks: {found.told()}"
+    for happening in story.happenings:
+        if happening.type == "GateDecided" and happening.data["verdict"] == "fail":
+            of = (happening.state, str(happening.data["gate"]))
+            fails[of] = 0 if happening.data["judged_by"] in PEOPLE else fails[of] + 1
+        elif happening.type in ("StateFailed", *_JUDGED_ANEW):
+            most = max(fails[happening.state, gate] for gate in (SHAPE, REVIEW))
+            if happening.data.get("error") == "DCF.GateFailed" and most != MOST_REWORKS:
+                yield f"failed after {most} reworks: {happening.told()}"
             for gate in (SHAPE, REVIEW):
-                del fails[found.state, gate]
+                del fails[happening.state, gate]
         for (state, gate), times in fails.items():
             if times > MOST_REWORKS:
-                yield f"{gate} of {state} failed {times} times: {found.told()}"
+                yield f"{gate} of {state} failed {times} times: {happening.told()}"
 
 
 GATE_RULES: tuple[Rule, ...] = (

@@ -81,14 +81,14 @@ class Planner:
     def work(self) -> None:
         """Carry the plan out, and repeat it after each loss, without end."""
         while True:
-            if not self.is_over() and self.open().is_ok and all(self.do(*one) for one in enumerate(self.plan.steps)):
+            if not self.is_over() and self.open().is_ok and all(self.do(*item) for item in enumerate(self.plan.steps)):
                 self.end()
             time.sleep(_OVER_S)
 
     def is_over(self) -> bool:
         """Return True if the run has ended."""
-        found = self.look()
-        return found is not None and found.meta is not None and found.meta.status is not RunStatus.RUNNING
+        look = self.look()
+        return look is not None and look.meta is not None and look.meta.status is not RunStatus.RUNNING
 
     def look(self) -> Snapshot | None:
         """Return the run as it is; None if it is not there, or cannot be read."""
@@ -119,53 +119,53 @@ class Planner:
 
     def do(self, number: int, step: Step) -> bool:
         """Do one step; return False if the plan must start again."""
-        asked = f"{self.run} {number}"
+        text = f"{self.run} {number}"
         match step.op:
             case "grow":
-                done = self.grow("grow", step.units, asked).is_ok
+                done = self.grow("grow", step.units, text).is_ok
             case "misgrow":
-                done = not self.grow("misgrow", step.units, asked).is_unknown
+                done = not self.grow("misgrow", step.units, text).is_unknown
             case "seal":
-                done = self.seal(step.name, asked).is_ok
+                done = self.seal(step.name, text).is_ok
             case "race":
-                twin = self.twins.submit(lambda: self.grow("grow", step.units, f"{asked} late"))
-                done = self.seal(step.name, asked).is_ok and not twin.result().is_unknown
+                twin = self.twins.submit(lambda: self.grow("grow", step.units, f"{text} late"))
+                done = self.seal(step.name, text).is_ok and not twin.result().is_unknown
             case "rewind":
-                done = self.rewind(step.name, asked)
+                done = self.rewind(step.name, text)
             case "pause" | "block":
-                done = self.hold(step.op, asked)
+                done = self.hold(step.op, text)
         self.tend()
         time.sleep(self.luck.uniform(0, 2 * _PAUSE_S))
         return done
 
-    def grow(self, op: str, units: Sequence[Unit], asked: str) -> Heard:
+    def grow(self, op: str, units: Sequence[Unit], request_id: str) -> Heard:
         """Add units with one call."""
         wish = AddUnits(units=read_units(list(units)), owner="planner", token=f"lab-{uuid.uuid4().hex}")
 
         def call() -> Heard:
-            answer = self.growing.add_units(self.run, wish, request_id=asked)
+            answer = self.growing.add_units(self.run, wish, request_id=request_id)
             return operated(answer.outcome if isinstance(answer, Added) else answer, "")
 
-        return self.noted(op, "", {"request": asked, "units": [one["name"] for one in units]}, call)
+        return self.noted(op, "", {"request": request_id, "units": [unit["name"] for unit in units]}, call)
 
-    def seal(self, group: str | None, asked: str) -> Heard:
+    def seal(self, group: str | None, request_id: str) -> Heard:
         """Seal a group, or the run."""
         return self.noted(
             "seal",
             group or "",
-            {"request": asked},
-            lambda: operated(self.growing.seal_group(self.run, Seal(group=group), request_id=asked), ""),
+            {"request": request_id},
+            lambda: operated(self.growing.seal_group(self.run, Seal(group=group), request_id=request_id), ""),
         )
 
-    def rewind(self, unit: str, asked: str) -> bool:
+    def rewind(self, unit: str, request_id: str) -> bool:
         """Take a unit back once it was begun; leave it if no worker begins it. Return False if that is not known."""
         heard = Heard(code="")
         for _ in range(_LOOKS):
             heard = self.noted(
                 "rewind",
                 unit,
-                {"request": asked},
-                lambda: operated(self.growing.rewind_unit(self.run, unit, request_id=asked), unit),
+                {"request": request_id},
+                lambda: operated(self.growing.rewind_unit(self.run, unit, request_id=request_id), unit),
             )
             if heard.code != "invalid_transition":
                 break
@@ -173,15 +173,15 @@ class Planner:
             time.sleep(_PAUSE_S)
         return heard.is_ok or heard.code == "invalid_transition"
 
-    def hold(self, how: str, asked: str) -> bool:
+    def hold(self, how: str, request: str) -> bool:
         """Pause the run, or block it by an issue, for a moment."""
         hands = self.operations
         begins, ends = (
-            (lambda: hands.pause(self.run, f"{asked} on"), lambda: hands.resume(self.run, f"{asked} off"))
+            (lambda: hands.pause(self.run, f"{request} on"), lambda: hands.resume(self.run, f"{request} off"))
             if how == "pause"
             else (
-                lambda: hands.block(self.run, f"{asked} on"),
-                lambda: hands.unblock(self.run, entry_id_of(f"{asked} on"), f"{asked} off"),
+                lambda: hands.block(self.run, f"{request} on"),
+                lambda: hands.unblock(self.run, entry_id_of(f"{request} on"), f"{request} off"),
             )
         )
         self.recorded.surely(begins)
@@ -190,34 +190,34 @@ class Planner:
 
     def tend(self) -> Snapshot | None:
         """See to what failed: try it again a few times, then do without it. Return the run as it was."""
-        found = self.look()
-        for name, doc in () if found is None else found.states.items():
+        look = self.look()
+        for name, doc in () if look is None else look.states.items():
             if doc.status is not Status.FAILED:
                 continue
-            asked = f"{self.run} {name} {doc.lease.epoch}"
+            text = f"{self.run} {name} {doc.lease.epoch}"
             if doc.retries < _RETRIES:
-                self.again(name, f"again {asked}")
+                self.again(name, f"again {text}")
             else:
-                self.without(name, f"without {asked}")
-        return found
+                self.without(name, f"without {text}")
+        return look
 
-    def again(self, name: str, asked: str) -> Heard:
+    def again(self, name: str, request_id: str) -> Heard:
         """Try a unit again."""
         return self.noted(
             "retry_unit",
             name,
-            {"request": asked},
-            lambda: operated(self.growing.retry_unit(self.run, name, request_id=asked), name),
+            {"request": request_id},
+            lambda: operated(self.growing.retry_unit(self.run, name, request_id=request_id), name),
         )
 
-    def without(self, name: str, asked: str) -> Heard:
+    def without(self, name: str, request_id: str) -> Heard:
         """Do without a unit."""
         wish = Resolve(state=name, how="skip")
         return self.noted(
             "without",
             name,
-            {"request": asked, "how": "skip"},
-            lambda: operated(self.dcf.lifecycle.resolve(self.run, wish, request_id=asked), name),
+            {"request": request_id, "how": "skip"},
+            lambda: operated(self.dcf.lifecycle.resolve(self.run, wish, request_id=request_id), name),
         )
 
     def end(self) -> None:
@@ -225,14 +225,14 @@ class Planner:
         if self.plan.end == "seal":
             self.seal(None, f"{self.run} seal")
         for look in range(10_000):
-            found = self.tend()
-            meta = None if found is None else found.meta
-            if found is None or meta is None:
+            snapshot = self.tend()
+            meta = None if snapshot is None else snapshot.meta
+            if snapshot is None or meta is None:
                 return  # start again: a power loss took it back, or its Redis is struck
             if meta.status is not RunStatus.RUNNING:
                 return
-            self.let_go_on(meta.is_paused, [one.issue for one in meta.blocked_by])
-            is_done = all(doc.status in WELL for doc in found.states.values())
+            self.let_go_on(meta.is_paused, [item.issue for item in meta.blocked_by])
+            is_done = all(doc.status in WELL for doc in snapshot.states.values())
             if self.plan.end == "close" and (is_done or self.luck.random() < 0.05):
                 self.close(force=False)
             elif self.plan.end == "force" and (is_done or look > _LOOKS):
@@ -250,14 +250,14 @@ class Planner:
 
     def close(self, *, force: bool) -> Heard:
         """Close the run."""
-        asked = f"{self.run} close"
+        request_id = f"{self.run} close"
         status = RunStatus.PARTIAL if force else RunStatus.SUCCEEDED
         wish = Close(status=status, summary="It is over.", force=force)
         return self.noted(
             "close",
             "",
-            {"request": asked, "force": force},
-            lambda: operated(self.growing.close_run(self.run, wish, request_id=asked), ""),
+            {"request": request_id, "force": force},
+            lambda: operated(self.growing.close_run(self.run, wish, request_id=request_id), ""),
         )
 
     def noted(self, op: str, state: str, content: Mapping[str, Any], call: Callable[[], Heard]) -> Heard:

@@ -85,7 +85,7 @@ class _Drawer:
             is_race = luck.random() < 0.6
             self._steps.append(Step(op="race" if is_race else "seal", name=group, units=(late,) if is_race else ()))
         end: End = luck.choice(("seal", "close", "close", "force"))
-        inputs = {one["name"]: [one["input"]] for step in self._steps for one in step.units if "input" in one}
+        inputs = {unit["name"]: [unit["input"]] for step in self._steps for unit in step.units if "input" in unit}
         return Plan(steps=tuple(self._steps), end=end, inputs=inputs)
 
     def _batch(self) -> list[Unit]:
@@ -104,7 +104,7 @@ class _Drawer:
             known.append(unit["name"])
             if luck.random() < 0.2:
                 batch.append(self._unit(None, waits) | {"parent": unit["name"]})
-        self._units += [one["name"] for one in batch if "kind" not in one]
+        self._units += [item["name"] for item in batch if "kind" not in item]
         self._groups += [] if group is None else [group]
         return batch
 

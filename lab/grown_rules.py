@@ -23,15 +23,15 @@ class _Standing:
     well: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
-    def read(self, found: Happening) -> None:
+    def read(self, happening: Happening) -> None:
         """Advance by one entry."""
-        name = found.state
-        match found.type:
+        name = happening.state
+        match happening.type:
             case "UnitAdded":
-                self.units[name] = found.data
-                waits = found.data.get("depends_on")
+                self.units[name] = happening.data
+                waits = happening.data.get("depends_on")
                 own = set(waits) if isinstance(waits, list) else set()
-                self.waits[name] = own | self.waits.get(str(found.data.get("group")), set())
+                self.waits[name] = own | self.waits.get(str(happening.data.get("group")), set())
             case "GroupSealed":
                 self.sealed.add(name)
             case "RunSealed":
@@ -42,10 +42,10 @@ class _Standing:
                 self.failed.add(name)
             case "StateSucceeded":
                 self.well.add(name)
-            case "StateResolved" if found.data.get("how") == "skip":
+            case "StateResolved" if happening.data.get("how") == "skip":
                 self.well.add(name)
             case "StatesSkipped":
-                self.well |= set(found.data["states"])
+                self.well |= set(happening.data["states"])
             case "UnitRewound":
                 self.well.discard(name)
 
@@ -65,41 +65,41 @@ class _Standing:
 def _read(story: Story) -> Iterator[tuple[Happening, _Standing]]:
     """Yield each entry of the history, and how the run stood just before it."""
     standing = _Standing()
-    for found in story.happenings:
-        yield found, standing
-        standing.read(found)
+    for happening in story.happenings:
+        yield happening, standing
+        standing.read(happening)
 
 
 def a_unit_is_leased_only_when_all_it_waits_for_are_done(story: Story) -> Iterator[str]:
     """No worker gets a unit before the dependencies of it and its group have succeeded, or after one was reopened."""
-    for found, standing in _read(story):
-        missing = standing.waits.get(found.state, set()) - standing.well
-        if found.type == "LeaseAcquired" and missing:
-            yield f"leased while {sorted(missing)} are not done: {found.told()}"
+    for result, standing in _read(story):
+        missing = standing.waits.get(result.state, set()) - standing.well
+        if result.type == "LeaseAcquired" and missing:
+            yield f"leased while {sorted(missing)} are not done: {result.told()}"
 
 
 def acknowledged_units_are_there_once(story: Story) -> Iterator[str]:
     """An acknowledged unit is in the run exactly once. No other unit is in it."""
-    added = Counter(found.state for found in story.of("UnitAdded"))
+    added = Counter(result.state for result in story.of("UnitAdded"))
     yield from (f"{name} was added {times} times" for name, times in added.items() if times > 1)
     for call in _adding(story):
         missing = [name for name in call.content["units"] if not added[name]]
         if call.is_ok and missing and not story.may_be_lost(call):
             yield f"{missing} are missing: {call.told()}"
-    asked = {name for call in _adding(story) if not call.is_refused for name in call.content["units"]}
-    yield from (f"nobody added {name}" for name in added if name not in asked)
+    names = {name for call in _adding(story) if not call.is_refused for name in call.content["units"]}
+    yield from (f"nobody added {name}" for name in added if name not in names)
     if story.documents and set(story.documents) != set(added):
         yield f"the documents are those of {sorted(set(story.documents) ^ set(added))} too, or not"
 
 
 def refused_additions_leave_nothing(story: Story) -> Iterator[str]:
     """Units of a call that was refused are not there, and no call with a wrong unit takes effect."""
-    there = {*story.documents_later, *(found.state for found in story.of("UnitAdded"))}
-    asked = {name for call in _adding(story) if not call.is_refused for name in call.content["units"]}
+    there = {*story.documents_later, *(result.state for result in story.of("UnitAdded"))}
+    names = {name for call in _adding(story) if not call.is_refused for name in call.content["units"]}
     for call in _adding(story):
         if call.op == "misgrow" and call.is_ok:
             yield f"added, though one of the units is wrong: {call.told()}"
-        left = sorted(there & set(call.content["units"]) - asked)
+        left = sorted(there & set(call.content["units"]) - names)
         if call.is_refused and left:
             yield f"refused, and {left} are there: {call.told()}"
 
@@ -110,17 +110,17 @@ def _adding(story: Story) -> Iterator[Call]:
 
 def a_group_ends_when_it_is_sealed_and_done(story: Story) -> Iterator[str]:
     """A group ends once it is sealed and all its members are done; nothing is added to what is sealed."""
-    for found, standing in _read(story):
-        if found.type == "UnitAdded" and {str(found.data.get("group") or ""), ""} & standing.sealed:
-            yield f"added though it is sealed: {found.told()}"
-        if found.type != "StateSucceeded":
+    for result, standing in _read(story):
+        if result.type == "UnitAdded" and {str(result.data.get("group") or ""), ""} & standing.sealed:
+            yield f"added though it is sealed: {result.told()}"
+        if result.type != "StateSucceeded":
             continue
-        is_group = found.state in standing.groups()
-        open_ones = (standing.inside(found.state) if is_group else standing.below(found.state)) - standing.well
+        is_group = result.state in standing.groups()
+        open_ones = (standing.inside(result.state) if is_group else standing.below(result.state)) - standing.well
         if open_ones:
-            yield f"ended while {sorted(open_ones)} are not done: {found.told()}"
-        if is_group and found.state not in standing.sealed:
-            yield f"ended before it was sealed: {found.told()}"
+            yield f"ended while {sorted(open_ones)} are not done: {result.told()}"
+        if is_group and result.state not in standing.sealed:
+            yield f"ended before it was sealed: {result.told()}"
 
 
 def a_grown_run_ends_as_it_was_closed(story: Story) -> Iterator[str]:
@@ -130,34 +130,36 @@ def a_grown_run_ends_as_it_was_closed(story: Story) -> Iterator[str]:
     """
     closes = [call for call in story.calls if call.op == "close" and not call.is_refused]
     ends = 0
-    for found, standing in _read(story):
+    for result, standing in _read(story):
         left = sorted(set(standing.units) - standing.groups() - standing.well)
-        if found.type == "RunSucceeded" and (left or "" not in standing.sealed):
+        if result.type == "RunSucceeded" and (left or "" not in standing.sealed):
             yield f"it ended by itself while {left} are open, sealed: {sorted(standing.sealed)}"
-        if found.type == "RunClosed":
+        if result.type == "RunClosed":
             ends += 1
-            left = left if found.data["status"] == "succeeded" else sorted(set(left) - standing.failed)
+            left = left if result.data["status"] == "succeeded" else sorted(set(left) - standing.failed)
             forced = [call for call in closes if call.content["force"]]
-            if not closes or (left and not forced) or found.data.get("left") != len(left):
-                asked = f"{len(closes)} requests, {len(forced)} with force"
-                yield f"closed by {asked}, while {left} are open: {found.told()}"
-    told = [call for call in closes if call.is_ok and not story.may_be_lost(call)]
-    if told and not ends:
-        yield f"told to have closed it, and the history does not say so: {told[0].told()}"
+            if not closes or (left and not forced) or result.data.get("left") != len(left):
+                text = f"{len(closes)} requests, {len(forced)} with force"
+                yield f"closed by {text}, while {left} are open: {result.told()}"
+    calls = [call for call in closes if call.is_ok and not story.may_be_lost(call)]
+    if calls and not ends:
+        yield f"told to have closed it, and the history does not say so: {calls[0].told()}"
 
 
 def what_the_planner_asks_for_takes_effect_once(story: Story) -> Iterator[str]:
     """Each rewind, new try and skip of a unit has a request of its own; what one was told to have done is there."""
     for op, type_ in (("retry_unit", "UnitRetried"), ("without", "StateResolved"), ("rewind", "UnitRewound")):
         calls = [call for call in story.calls if call.op == op]
-        done = Counter(found.state for found in story.of(type_) if found.data.get("unit", found.state) == found.state)
-        asked = Counter(state for state, _ in {_request(call) for call in calls if not call.is_refused})
-        told = Counter(
+        done = Counter(
+            result.state for result in story.of(type_) if result.data.get("unit", result.state) == result.state
+        )
+        counter = Counter(state for state, _ in {_request(call) for call in calls if not call.is_refused})
+        details = Counter(
             state for state, _ in {_request(call) for call in calls if call.is_ok and not story.may_be_lost(call)}
         )
-        for name in {*done, *told}:
-            if not told[name] <= done[name] <= asked[name]:
-                yield f"{done[name]} times {type_} of {name}, by {asked[name]} requests, {told[name]} told so"
+        for name in {*done, *details}:
+            if not details[name] <= done[name] <= counter[name]:
+                yield f"{done[name]} times {type_} of {name}, by {counter[name]} requests, {details[name]} told so"
 
 
 def _request(call: Call) -> tuple[str, str]:

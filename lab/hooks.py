@@ -82,10 +82,10 @@ class Receiver:
     def work(self, event: WebhookEvent) -> None:
         """End the work by its token, until that is answered."""
         time.sleep(self.luck.uniform(0, 0.5))
-        said = {"task_token": event.task_token, "output": {"done": event.state}}
+        body = {"task_token": event.task_token, "output": {"done": event.state}}
         for _ in range(100):
             with suppress(httpx2.HTTPError):
-                answer = httpx2.post(event.answer_at["success"], json=said, timeout=20)
+                answer = httpx2.post(event.answer_at["success"], json=body, timeout=20)
                 if answer.status_code < 500:
                     if answer.status_code >= 300:
                         self.odd.append(f"the work of {event.state} was refused: {answer.text[:300]}")

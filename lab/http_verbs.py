@@ -36,23 +36,23 @@ class HttpVerbs:
     def log(self, run: str, state: str, token: str, line: int) -> Heard:
         """Write a line into the history."""
         place = {"workflow_id": run, "state": state, "lease_token": token}
-        found = self.call("log_event", **place, number=line, message="of the lab")
-        return Heard(code=found["code"], state=state, repeated=bool(found.get("repeated")))
+        answer = self.call("log_event", **place, number=line, message="of the lab")
+        return Heard(code=answer["code"], state=state, repeated=bool(answer.get("repeated")))
 
     def release(self, run: str, state: str, token: str) -> Heard:
         """Give the state back."""
-        found = self.call("release_state_lease", workflow_id=run, state=state, lease_token=token)
-        return Heard(code=found["code"], state=state, repeated=found.get("status") == "lease_already_clear")
+        answer = self.call("release_state_lease", workflow_id=run, state=state, lease_token=token)
+        return Heard(code=answer["code"], state=state, repeated=answer.get("status") == "lease_already_clear")
 
     def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
         """Write a part of the output."""
-        what = {"output_json": part, "request_id": request_id}
-        return self._update(run, state, token, what)
+        subject = {"output_json": part, "request_id": request_id}
+        return self._update(run, state, token, subject)
 
     def ask(self, run: str, state: str, token: str, request_id: str, *, give_back: bool) -> Heard:
         """Ask the people of the lab."""
         place = {"workflow_id": run, "state": state, "lease_token": token, "request_id": request_id}
-        found = self.call(
+        answer = self.call(
             "ask_question",
             **place,
             question=QUESTION,
@@ -60,38 +60,38 @@ class HttpVerbs:
             give_back=give_back,
             timeout_s=ANSWERED_WITHIN_S,
         )
-        return Heard(code=found["code"], state=state, repeated=bool(found.get("repeated")))
+        return Heard(code=answer["code"], state=state, repeated=bool(answer.get("repeated")))
 
     def correct(self, run: str, state: str, token: str, output: Any, request_id: str) -> Heard:
         """Correct a result."""
         place = {"workflow_id": run, "state": state, "lease_token": token, "request_id": request_id}
-        found = self.call("correct_result", **place, output_json=output)
-        return Heard(code=found["code"], state=state, repeated=bool(found.get("repeated")))
+        answer = self.call("correct_result", **place, output_json=output)
+        return Heard(code=answer["code"], state=state, repeated=bool(answer.get("repeated")))
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
-        what = {"new_status": "failed" if "error" in content else "succeeded"} | _result(content)
+        subject = {"new_status": "failed" if "error" in content else "succeeded"} | _result(content)
         claim = {} if claim_ttl_s is None else {"claim_next": True, "lease_ttl_s": claim_ttl_s}
-        return self._update(run, state, token, what | claim)
+        return self._update(run, state, token, subject | claim)
 
     def complete_all(self, run: str, hand: Hand, claim_ttl_s: int) -> list[Heard]:
         """Write several results at once."""
         results = [{"state": state, "lease_token": token} | _result(content) for state, token, content in hand]
-        found = self.call(
+        answer = self.call(
             "complete_states", workflow_id=run, results=results, claim_next=len(hand), lease_ttl_s=claim_ttl_s
         )
-        claims = iter(found["work"])
+        claims = iter(answer["work"])
         return [
-            Heard(code=one["code"], repeated=bool(one.get("repeated")), claimed=_claimed(next(claims, None)))
-            if one["code"] == "ok"
-            else Heard(code=one["code"])
-            for one in found["completed"]
+            Heard(code=item["code"], repeated=bool(item.get("repeated")), claimed=_claimed(next(claims, None)))
+            if item["code"] == "ok"
+            else Heard(code=item["code"])
+            for item in answer["completed"]
         ]
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
-        found = self.call("notify_next_worker_agent", workflow_id=run, source_state=state)
-        return Heard(code=found["code"], state=state)
+        answer = self.call("notify_next_worker_agent", workflow_id=run, source_state=state)
+        return Heard(code=answer["code"], state=state)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool at the server whose turn it is."""
@@ -102,34 +102,34 @@ class HttpVerbs:
                 self._client = next(self._turns)
             raise
 
-    def _update(self, run: str, state: str, token: str, what: dict[str, Any]) -> Heard:
-        found = self.call("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **what)
-        claimed = _claimed(found.get("work"))
-        epoch = ((found.get("updated_state") or {}).get("lease") or {}).get("epoch")
-        return Heard(code=found["code"], epoch=epoch, repeated=bool(found.get("repeated")), claimed=claimed)
+    def _update(self, run: str, state: str, token: str, subject: dict[str, Any]) -> Heard:
+        answer = self.call("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **subject)
+        claimed = _claimed(answer.get("work"))
+        epoch = ((answer.get("updated_state") or {}).get("lease") or {}).get("epoch")
+        return Heard(code=answer["code"], epoch=epoch, repeated=bool(answer.get("repeated")), claimed=claimed)
 
 
-def _leased(found: dict[str, Any]) -> Heard:
-    if found["code"] != "ok":
-        return Heard(code=found["code"])
+def _leased(document: dict[str, Any]) -> Heard:
+    if document["code"] != "ok":
+        return Heard(code=document["code"])
     return Heard(
         code="ok",
-        state=found["state"],
-        epoch=found["lease"]["epoch"],
-        attempt=found["updated_state"]["attempts"],
-        repeated=found["status"] == "lease_already_held",
-        given=(found.get("work") or {}).get("input"),
+        state=document["state"],
+        epoch=document["lease"]["epoch"],
+        attempt=document["updated_state"]["attempts"],
+        repeated=document["status"] == "lease_already_held",
+        given=(document.get("work") or {}).get("input"),
     )
 
 
-def _claimed(found: dict[str, Any] | None) -> dict[str, Any] | None:
-    if found is None:
+def _claimed(document: dict[str, Any] | None) -> dict[str, Any] | None:
+    if document is None:
         return None
     return {
-        "state": found["state"],
-        "token": found["lease_token"],
-        "epoch": found["epoch"],
-        "given": found.get("input"),
+        "state": document["state"],
+        "token": document["lease_token"],
+        "epoch": document["epoch"],
+        "given": document.get("input"),
     }
 
 

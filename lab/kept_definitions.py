@@ -93,11 +93,11 @@ class KeptDefinitions(Errands[Kept]):
 
         try:
             self.eventually(lambda: bool(read().records), _TICK_S)
-            found = patiently(read)
+            result = patiently(read)
             patiently(lambda: self.dcf.schedules.pause(name))
         except UnknownSchedule:  # a power loss took it back
             return None
-        return tuple(one.why or one.outcome for one in found.records)
+        return tuple(record.why or record.outcome for record in result.records)
 
 
 def _code_of(call: Callable[[], Mapping[str, Any]]) -> str:

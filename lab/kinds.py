@@ -65,10 +65,10 @@ class RedisServers(Kind):
 
     def strike(self, luck: random.Random, crew: Crew) -> str:
         """Kill it, freeze it, or have it rewrite its log."""
-        what = luck.choice(("kill", "kill", "freeze", "rewrite"))
-        if what == "kill":
+        task_choice = luck.choice(("kill", "kill", "freeze", "rewrite"))
+        if task_choice == "kill":
             return kill_redis(luck, self.redis)
-        if what == "rewrite":
+        if task_choice == "rewrite":
             with suppress(redis.RedisError):
                 self.client().bgrewriteaof()
             return "rewrote the log"

@@ -102,59 +102,61 @@ class Operations:
         self._lifecycle = dcf.lifecycle
         self._recorded = Recorded(None, recorder, "operator")  # type: ignore[arg-type]  # it makes no worker's calls
 
-    def cancel(self, run: str, asked: str) -> Heard:
+    def cancel(self, run: str, request_id: str) -> Heard:
         """Cancel the run."""
-        return self._noted("cancel", run, "", asked, lambda: self._lifecycle.cancel(run, request_id=asked))
+        return self._noted("cancel", run, "", request_id, lambda: self._lifecycle.cancel(run, request_id=request_id))
 
-    def pause(self, run: str, asked: str) -> Heard:
+    def pause(self, run: str, request_id: str) -> Heard:
         """Pause the run."""
-        return self._noted("pause", run, "", asked, lambda: self._lifecycle.pause(run, request_id=asked))
+        return self._noted("pause", run, "", request_id, lambda: self._lifecycle.pause(run, request_id=request_id))
 
-    def resume(self, run: str, asked: str) -> Heard:
+    def resume(self, run: str, request_id: str) -> Heard:
         """Resume the run."""
-        return self._noted("resume", run, "", asked, lambda: self._lifecycle.resume(run, request_id=asked))
+        return self._noted("resume", run, "", request_id, lambda: self._lifecycle.resume(run, request_id=request_id))
 
-    def block(self, run: str, asked: str) -> Heard:
+    def block(self, run: str, key: str) -> Heard:
         """Add an issue that blocks the run; its key is the id of the request."""
         wish = AddEntry(
-            kind=EntryKind.ISSUE, text="Somebody must look.", agent="operator", key=asked, blocks=True, is_operator=True
+            kind=EntryKind.ISSUE, text="Somebody must look.", agent="operator", key=key, blocks=True, is_operator=True
         )
-        return self._noted("block", run, "", asked, lambda: self._dcf.journal.add_journal_entry(run, wish))
+        return self._noted("block", run, "", key, lambda: self._dcf.journal.add_journal_entry(run, wish))
 
-    def unblock(self, run: str, issue: str, asked: str) -> Heard:
+    def unblock(self, run: str, issue: str, request_id: str) -> Heard:
         """Resolve an issue."""
         wish = ResolveIssue(issue=issue, how="Somebody looked.", by="operator", may_any=True)
         return self._noted(
-            "unblock", run, "", asked, lambda: self._dcf.journal.resolve_issue(run, wish, request_id=asked)
+            "unblock", run, "", request_id, lambda: self._dcf.journal.resolve_issue(run, wish, request_id=request_id)
         )
 
-    def resolve(self, run: str, wish: Resolve, asked: str) -> Heard:
+    def resolve(self, run: str, wish: Resolve, request_id: str) -> Heard:
         """Resolve a state of the run."""
         how = wish.how or "assign"
         op = "resolve" if how in {"output", "assign"} or wish.handled else how
         return self._noted(
-            op, run, wish.state, asked, lambda: self._lifecycle.resolve(run, wish, request_id=asked), how=how
+            op, run, wish.state, request_id, lambda: self._lifecycle.resolve(run, wish, request_id=request_id), how=how
         )
 
-    def retry(self, run: str, asked: str) -> Heard:
+    def retry(self, run: str, request_id: str) -> Heard:
         """Continue the run after its end."""
-        return self._noted("retry", run, "", asked, lambda: self._dcf.retrying.retry(run, request_id=asked))
+        return self._noted("retry", run, "", request_id, lambda: self._dcf.retrying.retry(run, request_id=request_id))
 
     def rerun(self, run: str, new: str) -> Heard:
         """Repeat the run as a new one; the new one's id is that of the request."""
         wish = Rerun(workflow_id=new, agents={})
         return self._noted("rerun", run, "", new, lambda: self._dcf.starting.rerun(run, wish, new))
 
-    def delete(self, run: str, asked: str) -> Heard:
+    def delete(self, run: str, request_id: str) -> Heard:
         """Delete the run."""
-        return self._noted("delete", run, "", asked, lambda: self._dcf.retention.delete(run, request_id=asked))
+        return self._noted(
+            "delete", run, "", request_id, lambda: self._dcf.retention.delete(run, request_id=request_id)
+        )
 
     def surely(self, call: Callable[[], Heard]) -> Heard:
         """Repeat a request until its outcome is known."""
         return self._recorded.surely(call)
 
-    def _noted(self, op: str, run: str, state: str, asked: str, call: Callable[[], _Answer], **more: Any) -> Heard:
-        note = {"state": state, "content": {"request": asked, **more}}
+    def _noted(self, op: str, run: str, state: str, request: str, call: Callable[[], _Answer], **more: Any) -> Heard:
+        note = {"state": state, "content": {"request": request, **more}}
         return self._recorded.noted(op, run, note, lambda: _heard(call(), state))
 
 
@@ -179,12 +181,12 @@ class Operator:
         while self.left:
             run = self.luck.choice(sorted(self.left))
             try:
-                found = self.dcf.plane.read(run)
+                result = self.dcf.plane.read(run)
             except DcfError:
                 time.sleep(0.01)  # it is not created yet, or its Redis is struck
                 continue
-            over = found.meta is None or found.meta.status is not RunStatus.RUNNING
-            reached = (path for path, doc in found.states.items() if doc.status in OPEN and doc.is_ready)
+            over = result.meta is None or result.meta.status is not RunStatus.RUNNING
+            reached = (path for path, doc in result.states.items() if doc.status in OPEN and doc.is_ready)
             self.left[run] -= 1
             if over:
                 goes_on = self.act_on_ended(run)
@@ -202,10 +204,10 @@ class Operator:
             self.verbs.surely(lambda: self.verbs.rerun(run, new))
         if seed % 8 != _FREE:
             return False
-        if self.luck.random() < 0.6 and self.ask(lambda asked: self.verbs.retry(run, asked)).code == "ok":
+        if self.luck.random() < 0.6 and self.ask(lambda request: self.verbs.retry(run, request)).code == "ok":
             return True
         if is_deleted(seed):
-            self.ask(lambda asked: self.verbs.delete(run, asked))
+            self.ask(lambda request: self.verbs.delete(run, request))
         return False
 
     def act(self, run: str, tasks: list[str]) -> None:
@@ -217,57 +219,57 @@ class Operator:
         if self.duty.seeds[run] % 8 == _FREE:
             on_run.append(self.cancel)
             on_task += [self.skip, self.fail] if tasks else []
-        what = self.luck.randrange(len(on_run) + len(on_task))
-        if what < len(on_run):
-            on_run[what](run)
+        number = self.luck.randrange(len(on_run) + len(on_task))
+        if number < len(on_run):
+            on_run[number](run)
         else:
-            on_task[what - len(on_run)](run, self.luck.choice(tasks))
+            on_task[number - len(on_run)](run, self.luck.choice(tasks))
 
     def ask(self, call: Callable[[str], Heard]) -> Heard:
         """Make a request under a new id, until its outcome is known."""
-        asked = uuid.uuid4().hex
-        self.past.append(lambda: call(asked))
-        return self.verbs.surely(lambda: call(asked))
+        request = uuid.uuid4().hex
+        self.past.append(lambda: call(request))
+        return self.verbs.surely(lambda: call(request))
 
     def pause(self, run: str) -> None:
         """Hold the run for a moment."""
-        self.ask(lambda asked: self.verbs.pause(run, asked))
+        self.ask(lambda request: self.verbs.pause(run, request))
         time.sleep(self.luck.uniform(*_PAUSE_S))
-        self.ask(lambda asked: self.verbs.resume(run, asked))
+        self.ask(lambda request: self.verbs.resume(run, request))
 
     def block(self, run: str) -> None:
         """Block the run by an issue for a moment."""
-        asked = uuid.uuid4().hex
-        self.past.append(lambda: self.verbs.block(run, asked))
-        self.verbs.surely(lambda: self.verbs.block(run, asked))
+        key = uuid.uuid4().hex
+        self.past.append(lambda: self.verbs.block(run, key))
+        self.verbs.surely(lambda: self.verbs.block(run, key))
         time.sleep(self.luck.uniform(*_PAUSE_S))
-        self.ask(lambda again: self.verbs.unblock(run, entry_id_of(asked), again))
+        self.ask(lambda again: self.verbs.unblock(run, entry_id_of(key), again))
 
     def help(self, run: str, path: str) -> None:
         """End a state as its worker would."""
         wish = as_worker(self.expected[run], path)
         if wish is not None:
-            self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+            self.ask(lambda request: self.verbs.resolve(run, wish, request))
 
     def assign(self, run: str, path: str) -> None:
         """Give a state to others."""
         wish = Resolve(state=path, agents=tuple(self.luck.sample(AGENTS, self.luck.randint(1, len(AGENTS)))))
-        self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+        self.ask(lambda request: self.verbs.resolve(run, wish, request))
 
     def skip(self, run: str, path: str) -> None:
         """Skip a state."""
         wish = Resolve(state=path, how="skip")
-        self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+        self.ask(lambda request: self.verbs.resolve(run, wish, request))
 
     def fail(self, run: str, path: str) -> None:
         """Fail a state permanently."""
         wish = Resolve(state=path, how="error", error="ByHand")
-        self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+        self.ask(lambda request: self.verbs.resolve(run, wish, request))
 
     def cancel(self, run: str) -> None:
         """Cancel the run, mostly late."""
         if self.luck.random() < 0.3:
-            self.ask(lambda asked: self.verbs.cancel(run, asked))
+            self.ask(lambda request: self.verbs.cancel(run, request))
 
     def rerun(self, run: str) -> None:
         """Repeat the run as a new one, again and again as the same."""
@@ -284,7 +286,7 @@ class Operator:
 def as_worker(expected: Expected, path: str) -> Resolve | None:
     """Return how a worker ends this state; None if that depends on the visit, or no worker ever ends it."""
     inputs = expected.inputs.get(path)
-    if not inputs or any(given != inputs[0] for given in inputs):
+    if not inputs or any(value != inputs[0] for value in inputs):
         return None
     kind, answer = answer_of(path.rpartition("/")[2], inputs[0])
     if kind == NEVER:

@@ -40,16 +40,16 @@ class Outages(NoErrands[Probe]):
 
     def probe(self, luck: random.Random, open_url: str, keyed_url: str, api_key: str) -> None:
         """Ask at once for a few pages, and what machines ask for; of the two servers one asks for API keys."""
-        asked = [(open_url, f"/ui{path}") for path in luck.sample(PAGES, _PAGES_AT_ONCE)]
-        asked += [(url, path) for url in (open_url, keyed_url) for path in ("/metrics", "/healthz")]
+        request = [(open_url, f"/ui{path}") for path in luck.sample(PAGES, _PAGES_AT_ONCE)]
+        request += [(url, path) for url in (open_url, keyed_url) for path in ("/metrics", "/healthz")]
         headers = {"Authorization": f"Bearer {api_key}"}
 
         def answer_of(place: tuple[str, str]) -> Probe:
             url, path = place
             return _probed(url, path, headers if url == keyed_url else {})
 
-        with ThreadPoolExecutor(len(asked)) as threads:
-            for probe in threads.map(answer_of, asked):
+        with ThreadPoolExecutor(len(request)) as threads:
+            for probe in threads.map(answer_of, request):
                 self.note(probe)
 
 

@@ -15,12 +15,12 @@ _LIMIT_S = 4
 def signal(drawer: "Drawer") -> Piece:
     """Return a Task that waits for a signal; which of its name it gets does not matter."""
     name = drawer.name("Signal")
-    given = {"name": name}
-    state = {"Type": "Task", "Resource": "dcf:signal", "Parameters": given}
+    parameters = {"name": name}
+    state = {"Type": "Task", "Resource": "dcf:signal", "Parameters": parameters}
 
     def play(expected: Expected, scope: str, _: Value) -> Value:
         expected.done[scope + name] += 1
-        expected.note(name, given, payload_of(name))
+        expected.note(name, parameters, payload_of(name))
         return payload_of(name)
 
     return Piece(states={name: state}, first=name, last=name, play=play)
@@ -37,11 +37,11 @@ def callback(drawer: "Drawer") -> Piece:
         "Retry": [{"ErrorEquals": [BUSY], "IntervalSeconds": 1, "MaxAttempts": times + 1, "BackoffRate": 1.0}],
     }
 
-    def play(expected: Expected, scope: str, given: Value) -> Value:
+    def play(expected: Expected, scope: str, value: Value) -> Value:
         for tries in range(times + 1):
-            _saw(expected, scope + name, {"tries": tries, "n": given["n"]})
+            _saw(expected, scope + name, {"tries": tries, "n": value["n"]})
         expected.done[scope + name] += 1
-        return answer_of(name, {"tries": times, "n": given["n"]})[1]
+        return answer_of(name, {"tries": times, "n": value["n"]})[1]
 
     return Piece(states={name: state}, first=name, last=name, play=play)
 
@@ -51,30 +51,30 @@ def mail(drawer: "Drawer") -> Piece:
     name = drawer.name("Mail")
     state = {"Type": "Task", "Resource": "mail.waitForTaskToken"}
 
-    def play(expected: Expected, scope: str, given: Value) -> Value:
-        _saw(expected, scope + name, given)
+    def play(expected: Expected, scope: str, value: Value) -> Value:
+        _saw(expected, scope + name, value)
         expected.done[scope + name] += 1
-        return answer_of(name, given)[1]
+        return answer_of(name, value)[1]
 
     return Piece(states={name: state}, first=name, last=name, play=play)
 
 
-def _saw(expected: Expected, path: str, given: Value) -> None:
+def _saw(expected: Expected, path: str, document: Value) -> None:
     seen = expected.inputs.setdefault(path, [])
-    if given not in seen:
-        seen.append(given)
+    if document not in seen:
+        seen.append(document)
 
 
 def child(drawer: "Drawer") -> Piece:
     """Return a Task that starts a run of one Task, and continues with its output."""
     name, work = drawer.name("Child"), drawer.name("Work")
-    asked = _asked(drawer, work)
-    state = {"Type": "Task", "Resource": CHILD, "Parameters": asked, "ResultSelector": {"n.$": "$.Output.n"}}
+    parameters = _asked(drawer, work)
+    state = {"Type": "Task", "Resource": CHILD, "Parameters": parameters, "ResultSelector": {"n.$": "$.Output.n"}}
 
-    def play(expected: Expected, scope: str, given: Value) -> Value:
-        output = answer_of(work, {"n": given["n"]})[1]
+    def play(expected: Expected, scope: str, value: Value) -> Value:
+        output = answer_of(work, {"n": value["n"]})[1]
         expected.done[scope + name] += 1
-        expected.note(name, _seen(asked, given), {"Output": output})
+        expected.note(name, _seen(parameters, value), {"Output": output})
         return {"n": output["n"]}
 
     return Piece(states={name: state}, first=name, last=name, play=play)
@@ -83,13 +83,13 @@ def child(drawer: "Drawer") -> Piece:
 def forsaken(drawer: "Drawer") -> Piece:
     """Return a Task whose child never ends, so that it times out and is caught; the child is cancelled."""
     name, after, slow = drawer.name("Child"), drawer.name("Mend"), drawer.name("Slow")
-    asked, result = _asked(drawer, slow), {"n": 4}
+    parameters, result = _asked(drawer, slow), {"n": 4}
     caught = [{"ErrorEquals": ["States.Timeout"], "Next": after}]
     states: States = {
         name: {
             "Type": "Task",
             "Resource": CHILD,
-            "Parameters": asked,
+            "Parameters": parameters,
             "Next": after,
             "TimeoutSeconds": _LIMIT_S,
             "Catch": caught,
@@ -97,8 +97,8 @@ def forsaken(drawer: "Drawer") -> Piece:
         after: {"Type": "Pass", "Result": result},
     }
 
-    def play(expected: Expected, scope: str, given: Value) -> Value:
-        expected.note(name, _seen(asked, given), None)
+    def play(expected: Expected, scope: str, value: Value) -> Value:
+        expected.note(name, _seen(parameters, value), None)
         expected.done[scope + after] += 1
         return result
 
@@ -113,5 +113,5 @@ def _asked(drawer: "Drawer", task: str) -> dict[str, Any]:
     return {"StateMachineArn": named, "Input": {"n.$": "$.n"}, "Agents": {task: list(AGENTS)}}
 
 
-def _seen(asked: dict[str, Any], given: Value) -> Value:
-    return {**asked, "Input": {"n": given["n"]}}
+def _seen(request: dict[str, Any], value: Value) -> Value:
+    return {**request, "Input": {"n": value["n"]}}

@@ -150,8 +150,8 @@ class _Way:
             await self._pass(data)
             return True
         if fault == "hold back":
-            held = asyncio.ensure_future(self._later(data))
-            await asyncio.shield(held)
+            task = asyncio.ensure_future(self._later(data))
+            await asyncio.shield(task)
             return True
         if self.luck.random() < 0.7:  # torn, else lost as a whole
             await self._pass(data[:at])

@@ -87,18 +87,22 @@ class Person:
             self.reply(row.workflow_id, row.question)
         if row.task is None:
             return
-        told = answer_of(row.state.rpartition("/")[2], row.task.details)[1]
-        asked, epoch = uuid.uuid4().hex, row.doc.lease.epoch
+        answer = answer_of(row.state.rpartition("/")[2], row.task.details)[1]
+        request_id, epoch = uuid.uuid4().hex, row.doc.lease.epoch
         by = Answerer(name=self.name)
-        wish = HumanAnswer(state=row.state, choice="approve", by=by, answer=told, epoch=epoch)
-        note: dict[str, Any] = {"agent": self.name, "state": row.state, "content": {"request": asked, "epoch": epoch}}
+        wish = HumanAnswer(state=row.state, choice="approve", by=by, answer=answer, epoch=epoch)
+        note: dict[str, Any] = {
+            "agent": self.name,
+            "state": row.state,
+            "content": {"request": request_id, "epoch": epoch},
+        }
 
         def call() -> Heard:
             return self.recorded.noted(
                 "answer",
                 row.workflow_id,
                 note,
-                lambda: _heard(self.people.answer_human_task(row.workflow_id, wish, request_id=asked), row.state),
+                lambda: _heard(self.people.answer_human_task(row.workflow_id, wish, request_id=request_id), row.state),
             )
 
         self.past = [*self.past[-_MOST_PAST:], call]
@@ -106,17 +110,17 @@ class Person:
 
     def reply(self, run: str, question: Question) -> None:
         """Answer a question; each person says something else."""
-        asked, said = uuid.uuid4().hex, f"{self.name} says so"
-        wish = QuestionAnswer(question_id=question.question_id, answer=said, by=self.name, is_person=True)
-        what = {"request": asked, "question": question.question_id, "answer": said}
-        note: dict[str, Any] = {"agent": self.name, "state": question.state, "content": what}
+        request_id, answer = uuid.uuid4().hex, f"{self.name} says so"
+        wish = QuestionAnswer(question_id=question.question_id, answer=answer, by=self.name, is_person=True)
+        content = {"request": request_id, "question": question.question_id, "answer": answer}
+        note: dict[str, Any] = {"agent": self.name, "state": question.state, "content": content}
 
         def call() -> Heard:
             return self.recorded.noted(
                 "reply",
                 run,
                 note,
-                lambda: _heard(self.talking.answer_question(run, wish, request_id=asked), question.state),
+                lambda: _heard(self.talking.answer_question(run, wish, request_id=request_id), question.state),
             )
 
         self.past = [*self.past[-_MOST_PAST:], call]

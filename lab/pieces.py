@@ -30,18 +30,18 @@ def _catcher(target: str) -> list[dict[str, Any]]:
 def _task(name: str) -> Play:
     """Play a Task that answers on its input."""
 
-    def play(expected: Expected, scope: str, given: Value) -> Value:
-        _saw(expected, scope + name, given)
+    def play(expected: Expected, scope: str, value: Value) -> Value:
+        _saw(expected, scope + name, value)
         expected.done[scope + name] += 1
-        return answer_of(name, given)[1]
+        return answer_of(name, value)[1]
 
     return play
 
 
-def _saw(expected: Expected, path: str, given: Value) -> None:
+def _saw(expected: Expected, path: str, document: Value) -> None:
     seen = expected.inputs.setdefault(path, [])
-    if given not in seen:
-        seen.append(given)
+    if document not in seen:
+        seen.append(document)
 
 
 @dataclass(kw_only=True)
@@ -67,10 +67,10 @@ class Drawer:
             if after is not None:
                 states[piece.last] = states[piece.last] | {"Next": after.first}
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
+        def play(expected: Expected, scope: str, value: Value) -> Value:
             for piece in pieces:
-                given = piece.play(expected, scope, given)
-            return given
+                value = piece.play(expected, scope, value)
+            return value
 
         return Piece(states=states, first=pieces[0].first, last=pieces[-1].last, play=play)
 
@@ -95,8 +95,8 @@ class Drawer:
         """A task that fails a few times, and is retried as many times."""
         times = self.luck.choice((1, 1, 2))
         name = self.name(f"Busy_{times}")
-        given = {"tries.$": "$$.State.RetryCount", "n.$": "$.n"}
-        state = {"Type": "Task", "Parameters": given, "Retry": _retrier(BUSY, times + 1)}
+        parameters = {"tries.$": "$$.State.RetryCount", "n.$": "$.n"}
+        state = {"Type": "Task", "Parameters": parameters, "Retry": _retrier(BUSY, times + 1)}
 
         def play(expected: Expected, scope: str, value: Value) -> Value:
             for tries in range(times):
@@ -128,9 +128,9 @@ class Drawer:
         """Return a Wait of some seconds."""
         name = self.name("Wait")
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
+        def play(expected: Expected, scope: str, value: Value) -> Value:
             expected.done[scope + name] += 1
-            return given
+            return value
 
         state = {"Type": "Wait", "Seconds": self.luck.choice((0, 1, 2, 5))}
         return Piece(states={name: state}, first=name, last=name, play=play)
@@ -140,18 +140,18 @@ class Drawer:
         name = self.name("Ask")
         at_once: dict[str, Any] = {"to": [*PEOPLE]}
         later: dict[str, Any] = {"to": "nobody", "escalate": {"after_s": 2, "to": [*PEOPLE]}}
-        asked = {**self.luck.choice((at_once, at_once, later)), "title": name}
+        request = {**self.luck.choice((at_once, at_once, later)), "title": name}
         state = {
             "Type": "Task",
             "Resource": "dcf:human",
-            "Parameters": {**asked, "details.$": "$"},
+            "Parameters": {**request, "details.$": "$"},
             "ResultSelector": {"n.$": "$.answer.n"},
         }
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
-            expected.asked.setdefault(scope + name, []).append({**asked, "details": given})
+        def play(expected: Expected, scope: str, details: Value) -> Value:
+            expected.asked.setdefault(scope + name, []).append({**request, "details": details})
             expected.done[scope + name] += 1
-            return answer_of(name, given)[1]
+            return answer_of(name, details)[1]
 
         return Piece(states={name: state}, first=name, last=name, play=play)
 
@@ -170,8 +170,8 @@ class Drawer:
         for way in ways:
             states[way.first] = way.states[way.first] | {"Next": join}
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
-            output = ways[0 if given["n"] < 500_000 else 1].play(expected, scope, given)
+        def play(expected: Expected, scope: str, value: Value) -> Value:
+            output = ways[0 if value["n"] < 500_000 else 1].play(expected, scope, value)
             expected.done[scope + join] += 1
             return output
 
@@ -192,8 +192,8 @@ class Drawer:
             after: {"Type": "Pass"},
         }
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
-            value = {"n": given["n"], "round": 0}
+        def play(expected: Expected, scope: str, sent: Value) -> Value:
+            value = {"n": sent["n"], "round": 0}
             expected.done[scope + begin] += 1
             for _ in range(times):
                 value = _task(turn)(expected, scope, value)
@@ -206,13 +206,13 @@ class Drawer:
         """A Parallel, and a task that folds its results into one."""
         name = self.name("Both")
         inside = [self.chain(depth + 1, self.luck.choice((1, 1, 2))) for _ in range(self.luck.choice((2, 2, 3)))]
-        return self._folded(name, {"Type": "Parallel", "Branches": [_machine(one) for one in inside]}, inside)
+        return self._folded(name, {"Type": "Parallel", "Branches": [_machine(item) for item in inside]}, inside)
 
     def _folded(self, name: str, state: dict[str, Any], inside: list[Piece]) -> Piece:
         fold = self.name("Fold")
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
-            results = [one.play(expected, f"{scope}{name}/{number}/", given) for number, one in enumerate(inside)]
+        def play(expected: Expected, scope: str, value: Value) -> Value:
+            results = [item.play(expected, f"{scope}{name}/{number}/", value) for number, item in enumerate(inside)]
             expected.done[scope + name] += 1
             return _task(fold)(expected, scope, results)
 
@@ -238,10 +238,10 @@ class Drawer:
             fold: {"Type": "Task"},
         }
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
+        def play(expected: Expected, scope: str, value: Value) -> Value:
             expected.done[scope + give] += 1
             results = [
-                inside.play(expected, f"{scope}{name}/{number}/", {"n": given["n"], "at": number})
+                inside.play(expected, f"{scope}{name}/{number}/", {"n": value["n"], "at": number})
                 for number in range(size)
             ]
             expected.done[scope + name] += 1
@@ -260,17 +260,17 @@ class Drawer:
         states: States = {
             name: {
                 "Type": "Parallel",
-                "Branches": [_machine(one) for one in inside],
+                "Branches": [_machine(item) for item in inside],
                 "Catch": _catcher(after),
                 "Next": after,
             },
             after: {"Type": "Pass", "Result": {"n": 3}},
         }
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
+        def play(expected: Expected, scope: str, value: Value) -> Value:
             expected.open_ended.add(scope + name)
-            inside[1].play(expected, f"{scope}{name}/1/", given)
-            _saw(expected, f"{scope}{name}/0/{bad}", given)
+            inside[1].play(expected, f"{scope}{name}/1/", value)
+            _saw(expected, f"{scope}{name}/0/{bad}", value)
             expected.done[scope + after] += 1
             return {"n": 3}
 
@@ -279,26 +279,26 @@ class Drawer:
     def cracked(self, depth: int) -> Piece:
         """A Parallel of which one branch breaks once; the whole of it is retried."""
         name, crack, fold = self.name("Cracked"), self.name("Crack_1"), self.name("Fold")
-        beside = self.chain(depth + 1, 1)
-        one = Piece(states={crack: {"Type": "Task"}}, first=crack, last=crack, play=_task(crack))
+        chain = self.chain(depth + 1, 1)
+        piece = Piece(states={crack: {"Type": "Task"}}, first=crack, last=crack, play=_task(crack))
         states: States = {
             name: {
                 "Type": "Parallel",
                 "Parameters": {"tries.$": "$$.State.RetryCount", "n.$": "$.n"},
-                "Branches": [_machine(one), _machine(beside)],
+                "Branches": [_machine(piece), _machine(chain)],
                 "Retry": _retrier(BUSY, 2),
                 "Next": fold,
             },
             fold: {"Type": "Task"},
         }
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
+        def play(expected: Expected, scope: str, value: Value) -> Value:
             expected.open_ended.add(scope + name)
             results: list[Value] = []
             for tries in range(2):
-                seen = {"tries": tries, "n": given["n"]}
+                seen = {"tries": tries, "n": value["n"]}
                 _saw(expected, f"{scope}{name}/0/{crack}", seen)
-                results = [answer_of(crack, seen)[1], beside.play(expected, f"{scope}{name}/1/", seen)]
+                results = [answer_of(crack, seen)[1], chain.play(expected, f"{scope}{name}/1/", seen)]
             expected.done[scope + name] += 1
             return _task(fold)(expected, scope, results)
 
@@ -311,8 +311,8 @@ class Drawer:
         doom = {"Type": "Fail", "Error": "Doomed", "Cause": "at its end"}
         states[last] = doom if last.startswith("Doom") else {"Type": "Task", "End": True}
 
-        def play(expected: Expected, scope: str, given: Value) -> Value:
-            value = piece.play(expected, scope, given)
+        def play(expected: Expected, scope: str, sent: Value) -> Value:
+            value = piece.play(expected, scope, sent)
             if last.startswith("Bad"):
                 _saw(expected, last, value)
             raise Breaks(BROKEN if last.startswith("Bad") else "Doomed")
@@ -320,15 +320,15 @@ class Drawer:
         return play
 
 
-def _nothing(_: Expected, __: str, given: Value) -> Value:
-    return given
+def _nothing(_: Expected, __: str, value: Value) -> Value:
+    return value
 
 
 def _after_repair(name: str, after: str, result: Value) -> Play:
     """Play a task that fails and what its catcher leads to."""
 
-    def play(expected: Expected, scope: str, given: Value) -> Value:
-        _saw(expected, scope + name, given)
+    def play(expected: Expected, scope: str, value: Value) -> Value:
+        _saw(expected, scope + name, value)
         expected.done[scope + after] += 1
         return result
 

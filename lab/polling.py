@@ -54,8 +54,8 @@ class Polls(Errands[FrozenPoll]):
 
     def lease(self, run: str) -> Mapping[str, Any]:
         """Return the lease of the task; empty while the task is not leased."""
-        found: Mapping[str, Any] = read_documents(self.kind.client(), run).get("Work", {}).get("lease", {})
-        return found if found.get("token") else {}
+        lease: Mapping[str, Any] = read_documents(self.kind.client(), run).get("Work", {}).get("lease", {})
+        return lease if lease.get("token") else {}
 
     def is_done(self, calls: Calls, run: str, agent: str) -> bool:
         """Ask for the task as another client of the agent, and do it; whether it is done."""

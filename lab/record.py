@@ -29,21 +29,21 @@ class Total:
     violations: list[Violation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
-    def add(self, found: "Outcome | Total") -> None:
+    def add(self, outcome: "Outcome | Total") -> None:
         """Add a batch, or the batches of another kind."""
-        self.runs += found.runs
-        self.cases += found.cases
-        self.calls += found.calls
-        self.strikes += found.strikes
-        self.broken += found.broken
-        self.seconds += found.seconds
-        self.violations += found.violations
-        self.complaints += found.complaints
+        self.runs += outcome.runs
+        self.cases += outcome.cases
+        self.calls += outcome.calls
+        self.strikes += outcome.strikes
+        self.broken += outcome.broken
+        self.seconds += outcome.seconds
+        self.violations += outcome.violations
+        self.complaints += outcome.complaints
 
     @property
     def seeds(self) -> list[int]:
         """Return the seeds of the runs that broke a rule."""
-        return sorted({found.seed for found in self.violations})
+        return sorted({violation.seed for violation in self.violations})
 
     @property
     def is_clean(self) -> bool:
@@ -59,11 +59,11 @@ def table(totals: list[Total]) -> str:
             "seeds that failed",
         )
     ]
-    for one in [*totals, _sum(totals)]:
-        counted = (one.runs, one.cases, one.strikes, one.broken, one.calls, round(one.seconds))
-        figures = (*counted, len(one.violations), len(one.complaints))
-        seeds = ", ".join(map(str, one.seeds[:10])) or "none"
-        rows.append((one.name, *(f"{figure:,}" for figure in figures), seeds))
+    for item in [*totals, _sum(totals)]:
+        counted = (item.runs, item.cases, item.strikes, item.broken, item.calls, round(item.seconds))
+        figures = (*counted, len(item.violations), len(item.complaints))
+        seeds = ", ".join(map(str, item.seeds[:10])) or "none"
+        rows.append((item.name, *(f"{figure:,}" for figure in figures), seeds))
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
@@ -82,9 +82,11 @@ def _page(totals: list[Total], versions: Mapping[str, str]) -> Iterator[str]:
     yield ""
     yield "## Found"
     yield ""
-    found = [f"- {one.name}, seed {two.seed}: {two.rule}: {two.sentence}" for one in totals for two in one.violations]
-    found += [f"- {one.name}: {text}" for one in totals for text in one.complaints]
-    yield from found or ["No rule was broken, no process crashed, and Redis refused its user dcf nothing."]
+    texts = [
+        f"- {total.name}, seed {two.seed}: {two.rule}: {two.sentence}" for total in totals for two in total.violations
+    ]
+    texts += [f"- {total.name}: {text}" for total in totals for text in total.complaints]
+    yield from texts or ["No rule was broken, no process crashed, and Redis refused its user dcf nothing."]
 
 
 def _said(versions: Mapping[str, str]) -> str:
@@ -103,6 +105,6 @@ def versions_of(server: str) -> dict[str, str]:
 
 def _sum(totals: list[Total]) -> Total:
     total = Total(name="all")
-    for one in totals:
-        total.add(one)
+    for item in totals:
+        total.add(item)
     return total

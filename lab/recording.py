@@ -88,9 +88,9 @@ class Recorder:
 
 def read_calls(folder: Path) -> Iterator[Call]:
     """Read every call of every file in a folder, in the order in which they began."""
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_bytes().splitlines():
             entry = json.loads(line)
-            found.setdefault(entry.pop("id"), {}).update(entry)
-    yield from sorted((Call(**entry) for entry in found.values()), key=lambda call: call.start)
+            result.setdefault(entry.pop("id"), {}).update(entry)
+    yield from sorted((Call(**entry) for entry in result.values()), key=lambda call: call.start)

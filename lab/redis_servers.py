@@ -141,8 +141,8 @@ class LabRedis:
     def has_all_of(self, port: int) -> bool:
         """Return True if it is a replica of the one at this port, and has everything."""
         with suppress(redis.RedisError):
-            told = self.client().info("replication")
-            return bool(told.get("master_port") == port and told["master_link_status"] == "up")
+            info = self.client().info("replication")
+            return bool(info.get("master_port") == port and info["master_link_status"] == "up")
         return False
 
     def leads(self) -> bool:
@@ -153,8 +153,8 @@ class LabRedis:
 
     def offset(self) -> int:
         """Return how much of the stream of writes it has, in bytes."""
-        told = self.client().info("replication")
-        return int(told["master_repl_offset"] if told["role"] == "master" else told["slave_repl_offset"])
+        info = self.client().info("replication")
+        return int(info["master_repl_offset"] if info["role"] == "master" else info["slave_repl_offset"])
 
     def client(self) -> Any:
         """Return a plain client."""
@@ -165,7 +165,7 @@ class LabRedis:
     def refusals(self) -> list[str]:
         """Return what the user dcf tried and may not do."""
         entries = self.client().acl_log()
-        return [f"{one['object']} ({one['context']})" for one in entries if one["username"] == "dcf"]
+        return [f"{entry['object']} ({entry['context']})" for entry in entries if entry["username"] == "dcf"]
 
     def log(self) -> Path:
         """Return the file of its latest log of commands."""

@@ -97,7 +97,7 @@ class UnconfirmedRegion(FailingRegion):
     def strike(self, luck: random.Random, crew: Crew) -> str:
         """Note from when to when answers may be lost."""
         began, primary = time.monotonic(), self.redis
-        what = super().strike(luck, crew)
+        strike = super().strike(luck, crew)
         if self.redis is not primary:
             self.losses.append((began - _DELAY_S - _MARGIN_S, self.taken_over_at))
-        return what
+        return strike

@@ -51,15 +51,15 @@ class Regions:
 
     def __enter__(self) -> Self:
         with ExitStack() as made:
-            for one in self._both:
-                ip("netns", "add", one.name)
-                made.callback(ip, "netns", "del", one.name)
+            for item in self._both:
+                ip("netns", "add", item.name)
+                made.callback(ip, "netns", "del", item.name)
             peer = ("peer", "name", _LINK, "netns", self.there.name)
             ip("link", "add", _LINK, "netns", self.here.name, "type", "veth", *peer)
-            for one in self._both:
-                ip("-n", one.name, "addr", "add", f"{one.address}/{_PREFIX_LENGTH}", "dev", _LINK)
-                ip("-n", one.name, "link", "set", "lo", "up")
-                ip("-n", one.name, "link", "set", _LINK, "up")
+            for item in self._both:
+                ip("-n", item.name, "addr", "add", f"{item.address}/{_PREFIX_LENGTH}", "dev", _LINK)
+                ip("-n", item.name, "link", "set", "lo", "up")
+                ip("-n", item.name, "link", "set", _LINK, "up")
             self._stack = made.pop_all()
         return self
 

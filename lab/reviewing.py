@@ -96,28 +96,28 @@ class Reviewers:
 
     def verdict(self, run: str, case: GateCase) -> Callable[[], Heard]:
         """Draw a verdict, and return the call that gives it."""
-        (said,) = self.luck.choices(list(_VERDICTS), list(_VERDICTS.values()))
+        (choice,) = self.luck.choices(list(_VERDICTS), list(_VERDICTS.values()))
         submission = submission_of(case.doc)
         waiting = None if submission is None else submission.gate(REVIEW)
         is_person = waiting is not None and waiting.by_people
-        by, asked = self.luck.choice(PEOPLE if is_person else AGENTS), uuid.uuid4().hex
-        criteria = () if said == UNAVAILABLE else (Judged(criterion=CRITERION, passed=said == PASSES),)
+        by, request_id = self.luck.choice(PEOPLE if is_person else AGENTS), uuid.uuid4().hex
+        criteria = () if choice == UNAVAILABLE else (Judged(criterion=CRITERION, passed=choice == PASSES),)
         ruling = Ruling(
             state=case.state,
             gate=REVIEW,
-            verdict=said,
+            verdict=choice,
             sha256=case.kept.sha256,
             by=Judge(name=by, may_work=not is_person, is_person=is_person),
             criteria=criteria,
         )
-        what = {"request": asked, "verdict": said, "sha256": ruling.sha256}
+        content = {"request": request_id, "verdict": choice, "sha256": ruling.sha256}
 
         def call() -> Heard:
             return self.recorded.noted(
                 "judge",
                 run,
-                {"agent": by, "state": case.state, "content": what},
-                lambda: operated(self.gates.decide(run, ruling, request_id=asked), case.state),
+                {"agent": by, "state": case.state, "content": content},
+                lambda: operated(self.gates.decide(run, ruling, request_id=request_id), case.state),
             )
 
         self.past = [*self.past[-_MOST_PAST:], call]
@@ -127,16 +127,16 @@ class Reviewers:
 
     def override(self, run: str, case: GateCase) -> Callable[[], Heard]:
         """Return the call by which an operator lets the output pass."""
-        asked = uuid.uuid4().hex
+        request_id = uuid.uuid4().hex
         wish = Override(state=case.state, by="operator", reason="It is good enough.")
-        note = {"agent": "operator", "state": case.state, "content": {"request": asked}}
+        note = {"agent": "operator", "state": case.state, "content": {"request": request_id}}
 
         def call() -> Heard:
             return self.recorded.noted(
                 "override",
                 run,
                 note,
-                lambda: operated(self.gates.override(run, wish, request_id=asked), case.state),
+                lambda: operated(self.gates.override(run, wish, request_id=request_id), case.state),
             )
 
         return call

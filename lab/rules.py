@@ -30,7 +30,7 @@ _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
 
 def one_holder_per_epoch(story: Story) -> Iterator[str]:
     """No epoch of a state is granted twice, neither in the history nor in the answers to callers."""
-    granted = Counter((found.state, found.epoch) for found in story.of("LeaseAcquired"))
+    granted = Counter((result.state, result.epoch) for result in story.of("LeaseAcquired"))
     yield from (
         f"{state} was granted {times} times with epoch {epoch}"
         for (state, epoch), times in granted.items()
@@ -39,18 +39,18 @@ def one_holder_per_epoch(story: Story) -> Iterator[str]:
     tokens: dict[tuple[str, int], set[str]] = defaultdict(set)
     for grant in story.grants:
         tokens[grant.state, grant.epoch].add(grant.token)
-    for (state, epoch), found in tokens.items():
-        if len(found) > 1:
-            yield f"{len(found)} tokens were told to hold {state} with epoch {epoch}"
+    for (state, epoch), token in tokens.items():
+        if len(token) > 1:
+            yield f"{len(token)} tokens were told to hold {state} with epoch {epoch}"
 
 
 def epochs_grow(story: Story) -> Iterator[str]:
     """Each grant of a state has a larger epoch than those before: in the history, and for those told in turn."""
     last: dict[str, int] = {}
-    for found in story.of("LeaseAcquired"):
-        if found.epoch <= last.get(found.state, 0):
-            yield f"{found.state} was granted with epoch {found.epoch} after {last[found.state]}"
-        last[found.state] = found.epoch
+    for result in story.of("LeaseAcquired"):
+        if result.epoch <= last.get(result.state, 0):
+            yield f"{result.state} was granted with epoch {result.epoch} after {last[result.state]}"
+        last[result.state] = result.epoch
     first_grants = [grant for grant in story.grants if not grant.call.repeated]
     for earlier in first_grants:
         for later in first_grants:
@@ -62,39 +62,39 @@ def epochs_grow(story: Story) -> Iterator[str]:
 def no_stale_write(story: Story) -> Iterator[str]:
     """Only the current holder writes: after a later grant, and before any, nothing written with a token counts."""
     holder: dict[str, int | None] = {}
-    for found in story.happenings:
-        if found.type == "LeaseAcquired":
-            holder[found.state] = found.epoch
-        elif found.type in _BY_HOLDER and holder.get(found.state) != found.epoch:
-            yield f"{found.told()}, while epoch {holder.get(found.state)} held the state"
-        elif (found.state, found.epoch) in story.resolved and found.type in {"StateResolved", *ENDINGS}:
-            holder[found.state] = None
-        elif _is_by_holder(found) and holder.get(found.state) is None and not _is_odd_input(story, found):
-            yield f"{found.told()}, while nobody held the state"
-        if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled", "UnitRewound"}:
-            holder[found.state] = None
-        if found.type == "RunRetried":
+    for happening in story.happenings:
+        if happening.type == "LeaseAcquired":
+            holder[happening.state] = happening.epoch
+        elif happening.type in _BY_HOLDER and holder.get(happening.state) != happening.epoch:
+            yield f"{happening.told()}, while epoch {holder.get(happening.state)} held the state"
+        elif (happening.state, happening.epoch) in story.resolved and happening.type in {"StateResolved", *ENDINGS}:
+            holder[happening.state] = None
+        elif _is_by_holder(happening) and holder.get(happening.state) is None and not _is_odd_input(story, happening):
+            yield f"{happening.told()}, while nobody held the state"
+        if happening.type in {*ENDINGS, "LeaseReleased", "StateCancelled", "UnitRewound"}:
+            holder[happening.state] = None
+        if happening.type == "RunRetried":
             holder = dict.fromkeys(holder)  # a holder of a state loses it when the run ends
     yield from _stale_answers(story)
 
 
-def _is_odd_input(story: Story, found: Happening) -> bool:
+def _is_odd_input(story: Story, happening: Happening) -> bool:
     """Return True if a state failed when it was entered: a state before it was skipped, and left it an odd input."""
-    return story.is_free and found.data.get("error") == "States.Runtime"
+    return story.is_free and happening.data.get("error") == "States.Runtime"
 
 
-def _is_by_holder(found: Happening) -> bool:
+def _is_by_holder(happening: Happening) -> bool:
     """Return True if only a holder can have ended the state so."""
-    return found.type in ENDINGS and is_task(found.state) and found.data.get("error") not in BY_THE_CLOCK
+    return happening.type in ENDINGS and is_task(happening.state) and happening.data.get("error") not in BY_THE_CLOCK
 
 
 def _stale_answers(story: Story) -> Iterator[str]:
-    asked = {call.token for call in story.calls if call.op == "acquire"}
-    asked |= {call.claimed["token"] for call in story.calls if call.claimed is not None}
+    tokens = {call.token for call in story.calls if call.op == "acquire"}
+    tokens |= {call.claimed["token"] for call in story.calls if call.claimed is not None}
     for call in _applied(story, *_WRITES):
         if call.after_end:
             yield f"written after the end of the run: {call.told()}"
-        if call.token not in asked:
+        if call.token not in tokens:
             yield f"a token that nobody asked for was accepted: {call.told()}"
         epoch = story.epochs.get(call.token or "")
         for grant in story.kept_grants:
@@ -116,25 +116,27 @@ def _kept(story: Story, *ops: str) -> Iterator[Call]:
 def no_early_start(story: Story) -> Iterator[str]:
     """A state is leased only once control has entered it, and with the input that the states before give it."""
     is_open: dict[str, bool] = {}
-    for found in story.happenings:
-        if found.type == "StateEntered":
-            is_open[found.state] = True
-        elif found.type == "LeaseAcquired" and not is_open.get(found.state, _is_entered_by_claim(story, found)):
-            yield f"leased before it was entered: {found.told()}"
-        elif found.type in {"StateSucceeded", "StateFailed", "StateCancelled"}:
-            is_open[found.state] = False
+    for happening in story.happenings:
+        if happening.type == "StateEntered":
+            is_open[happening.state] = True
+        elif happening.type == "LeaseAcquired" and not is_open.get(
+            happening.state, _is_entered_by_claim(story, happening)
+        ):
+            yield f"leased before it was entered: {happening.told()}"
+        elif happening.type in {"StateSucceeded", "StateFailed", "StateCancelled"}:
+            is_open[happening.state] = False
     for call in story.calls:
         is_odd = call.op == "acquire" and call.is_ok and not story.is_free
         if is_odd and plain(call.given) not in story.expected.inputs.get(call.state, []):
             yield f"an input that no run of the workflow gives this state ({call.given}): {call.told()}"
 
 
-def _is_entered_by_claim(story: Story, found: Happening) -> bool:
+def _is_entered_by_claim(story: Story, happening: Happening) -> bool:
     """Return True if the entry stands behind the lease: a completion that leases the next state writes both at once."""
     return any(
-        later.type == "StateEntered" and later.state == found.state and later.number - found.number <= 1
+        later.type == "StateEntered" and later.state == happening.state and later.number - happening.number <= 1
         for later in story.happenings
-        if later.number > found.number
+        if later.number > happening.number
     )
 
 
@@ -164,9 +166,9 @@ def _body(document: dict[str, object]) -> dict[str, object]:
 
 def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
     """Each lease ends its state at most once, and one request at most is told to have done it."""
-    for (state, epoch), found in story.endings.items():
-        if len(found) > 1:
-            yield f"{state} ended {len(found)} times with epoch {epoch}"
+    for (state, epoch), ending in story.endings.items():
+        if len(ending) > 1:
+            yield f"{state} ended {len(ending)} times with epoch {epoch}"
     done: dict[str | None, list[Call]] = defaultdict(list)
     for call in _kept(story, "complete"):
         done[call.token].append(call)
@@ -219,10 +221,10 @@ def nothing_acknowledged_is_lost(story: Story) -> Iterator[str]:
 
 def only_the_assigned_hold_states(story: Story) -> Iterator[str]:
     """Only an assigned agent leases a state. Any agent may lease a unit that has no assignment."""
-    for found in story.of("LeaseAcquired"):
-        is_for_anybody = story.is_grown and found.state not in story.meta["agents"]
-        if not is_for_anybody and found.data.get("owner") not in story.agents:
-            yield f"leased by somebody else: {found.told()}"
+    for result in story.of("LeaseAcquired"):
+        is_for_anybody = story.is_grown and result.state not in story.meta["agents"]
+        if not is_for_anybody and result.data.get("owner") not in story.agents:
+            yield f"leased by somebody else: {result.told()}"
 
 
 def agents_are_notified(story: Story) -> Iterator[str]:
@@ -233,9 +235,13 @@ def agents_are_notified(story: Story) -> Iterator[str]:
     for entered in story.of("StateEntered"):
         if not is_task(entered.state):
             continue
-        after = [found for found in story.happenings if found.state == entered.state and found.epoch >= entered.epoch]
+        after = [
+            happening
+            for happening in story.happenings
+            if happening.state == entered.state and happening.epoch >= entered.epoch
+        ]
         known = {"NotificationSent", "LeaseAcquired", "StateCancelled", "StateFailed", "StateResolved"}
-        was_taken = any(found.type in known or found.data.get("via") == "callback" for found in after)
+        was_taken = any(result.type in known or result.data.get("via") == "callback" for result in after)
         if not was_taken and story.meta.get("status") == "succeeded":
             yield f"nobody was told, and nobody took it: {entered.told()}"
     if story.meta.get("status") != "running" and "run_finished" not in story.planner_notices:
@@ -250,8 +256,8 @@ def the_run_ends_once(story: Story) -> Iterator[str]:
     elif status == "running":
         yield "the run stands still, or takes far too long"
     ends: list[str] = []
-    for found in story.of(*_ENDS, "RunRetried"):
-        ends = [] if found.type == "RunRetried" else [*ends, found.type]
+    for result in story.of(*_ENDS, "RunRetried"):
+        ends = [] if result.type == "RunRetried" else [*ends, result.type]
         if len(ends) > 1:
             yield f"the run ended {len(ends)} times: {ends}"
 
@@ -274,41 +280,41 @@ def the_output_is_right(story: Story) -> Iterator[str]:
 def paused_runs_grant_no_lease(story: Story) -> Iterator[str]:
     """Between the pause and the resumption of a run nothing is leased, and nothing at all after its end."""
     stopped = ""
-    for found in story.happenings:
-        if found.type in {"RunPaused", *_ENDS}:
-            stopped = found.type
-        elif found.type in {"RunResumed", "RunRetried"}:
+    for happening in story.happenings:
+        if happening.type in {"RunPaused", *_ENDS}:
+            stopped = happening.type
+        elif happening.type in {"RunResumed", "RunRetried"}:
             stopped = ""
-        elif found.type == "LeaseAcquired" and stopped:
-            yield f"leased after {stopped}: {found.told()}"
-        elif found.type in {*ENDINGS, "StateResolved"} and stopped in _ENDS:
-            yield f"ended after {stopped}: {found.told()}"
+        elif happening.type == "LeaseAcquired" and stopped:
+            yield f"leased after {stopped}: {happening.told()}"
+        elif happening.type in {*ENDINGS, "StateResolved"} and stopped in _ENDS:
+            yield f"ended after {stopped}: {happening.told()}"
 
 
 def the_first_answer_of_a_person_counts(story: Story) -> Iterator[str]:
     """Each visit of a task for people has one answer: the acknowledged one."""
     is_open: dict[str, bool] = {}
-    for found in story.happenings:
-        if found.type == "StateEntered":
-            is_open[found.state] = True
-        elif _is_of_person(found) and not is_open.get(found.state):
-            yield f"answered, though nobody was asked any more: {found.told()}"
-        if found.type in {"StateConcluded", "StateResolved", "StateCancelled"}:
-            is_open[found.state] = False
-    answered = [found for found in story.of("StateConcluded") if _is_of_person(found)]
-    done = Counter((found.state, str(found.data.get("answered_by"))) for found in answered)
-    told = Counter((call.state, call.agent) for call in _kept(story, "answer"))
+    for happening in story.happenings:
+        if happening.type == "StateEntered":
+            is_open[happening.state] = True
+        elif _is_of_person(happening) and not is_open.get(happening.state):
+            yield f"answered, though nobody was asked any more: {happening.told()}"
+        if happening.type in {"StateConcluded", "StateResolved", "StateCancelled"}:
+            is_open[happening.state] = False
+    answered = [result for result in story.of("StateConcluded") if _is_of_person(result)]
+    done = Counter((result.state, str(result.data.get("answered_by"))) for result in answered)
+    counter = Counter((call.state, call.agent) for call in _kept(story, "answer"))
     tried = Counter({(call.state, call.agent, _asked(call)): 1 for call in story.calls if call.op == "answer"})
-    asked = Counter((state, agent) for state, agent, _ in tried)
-    for who in {*done, *told}:
-        if told[who] > done[who]:
-            yield f"{who} was told {told[who]} times to have answered, and did {done[who]} times"
-        if done[who] > asked[who]:
-            yield f"{who} answered {done[who]} times, by {asked[who]} requests"
+    request = Counter((state, agent) for state, agent, _ in tried)
+    for person in {*done, *counter}:
+        if counter[person] > done[person]:
+            yield f"{person} was told {counter[person]} times to have answered, and did {done[person]} times"
+        if done[person] > request[person]:
+            yield f"{person} answered {done[person]} times, by {request[person]} requests"
 
 
-def _is_of_person(found: Happening) -> bool:
-    return found.type == "StateConcluded" and found.data.get("via") == "person"
+def _is_of_person(happening: Happening) -> bool:
+    return happening.type == "StateConcluded" and happening.data.get("via") == "person"
 
 
 def people_are_notified(story: Story) -> Iterator[str]:
@@ -316,8 +322,12 @@ def people_are_notified(story: Story) -> Iterator[str]:
     for entered in story.of("StateEntered"):
         if not entered.state.rpartition("/")[2].startswith("Ask") or story.meta.get("status") != "succeeded":
             continue
-        after = [found for found in story.happenings if found.state == entered.state and found.epoch >= entered.epoch]
-        if not any(found.type in {"NotificationSent", "StateConcluded", "StateCancelled"} for found in after):
+        after = [
+            happening
+            for happening in story.happenings
+            if happening.state == entered.state and happening.epoch >= entered.epoch
+        ]
+        if not any(result.type in {"NotificationSent", "StateConcluded", "StateCancelled"} for result in after):
             yield f"nobody was told: {entered.told()}"
 
 
@@ -329,13 +339,13 @@ def an_operators_requests_take_effect_once(story: Story) -> Iterator[str]:
         (("cancel",), "RunCancelled"),
     )
     for ops, type_ in verbs:
-        asked = {_asked(call) for call in story.calls if call.op in ops and not call.is_refused}
+        request = {_asked(call) for call in story.calls if call.op in ops and not call.is_refused}
         done = sum(1 for _ in story.of(type_))
-        if done > len(asked):
-            yield f"{done} times {type_}, by {len(asked)} requests"
-        told = {_asked(call) for call in _kept(story, *ops)}
-        if done < len(told) and type_ != "RunCancelled":
-            yield f"{done} times {type_}, and {len(told)} requests were told to have done it"
+        if done > len(request):
+            yield f"{done} times {type_}, by {len(request)} requests"
+        details = {_asked(call) for call in _kept(story, *ops)}
+        if done < len(details) and type_ != "RunCancelled":
+            yield f"{done} times {type_}, and {len(details)} requests were told to have done it"
 
 
 def _asked(call: Call) -> str:
@@ -343,7 +353,7 @@ def _asked(call: Call) -> str:
 
 
 def _wrong_counts(story: Story) -> Iterator[str]:
-    done = Counter(found.state for found in story.of("StateSucceeded"))
+    done = Counter(result.state for result in story.of("StateSucceeded"))
     for path in {*done, *story.expected.done}:
         is_choice = path.rpartition("/")[2].startswith(("Pick", "More"))
         if not is_choice and story.expected.is_determined(path) and done[path] != story.expected.done[path]:
@@ -352,22 +362,22 @@ def _wrong_counts(story: Story) -> Iterator[str]:
 
 def each_signal_is_taken_once(story: Story) -> Iterator[str]:
     """No signal is taken twice, lost or made up; those of one name are taken in the order in which they came."""
-    received = [one.data["number"] for one in story.of("SignalReceived")]
-    taken = [one for one in story.of("StateConcluded") if one.data.get("via") == "signal"]
-    numbers = [one.data["number"] for one in taken]
+    received = [item.data["number"] for item in story.of("SignalReceived")]
+    taken = [item for item in story.of("StateConcluded") if item.data.get("via") == "signal"]
+    numbers = [item.data["number"] for item in taken]
     if len(set(received)) < len(received) or len(set(numbers)) < len(numbers):
         yield f"received {received}, taken {numbers}: some twice"
     if sorted({*numbers, *story.signals_kept}) != sorted(received):
         yield f"received {received}, but taken {numbers} and kept {story.signals_kept}"
     last: dict[str, int] = {}
-    for one in taken:
-        name, number = one.data["signal"], one.data["number"]
+    for message in taken:
+        name, number = message.data["signal"], message.data["number"]
         if number < last.get(name, 0):
             yield f"signal {number} was taken after {last[name]}, though both are {name}"
         last[name] = number
-    asked = {_asked(call) for call in story.calls if call.op == "signal" and not call.is_refused}
-    if len(received) > len(asked):
-        yield f"{len(received)} signals were received, by {len(asked)} requests"
+    request = {_asked(call) for call in story.calls if call.op == "signal" and not call.is_refused}
+    if len(received) > len(request):
+        yield f"{len(received)} signals were received, by {len(request)} requests"
     for call in _kept(story, "signal"):
         if call.epoch not in received:
             yield f"sent, and not in the history: {call.told()}"
@@ -375,17 +385,17 @@ def each_signal_is_taken_once(story: Story) -> Iterator[str]:
 
 def children_are_started_once_and_end_with_their_parents(story: Story) -> Iterator[str]:
     """A visit of a state starts one run at most, ends as that does, and leaves none behind."""
-    by_visit = Counter((one["parent"]["state"], one["parent"]["epoch"]) for one in story.children)
+    by_visit = Counter((child["parent"]["state"], child["parent"]["epoch"]) for child in story.children)
     yield from (f"{times} runs were started by {visit}" for visit, times in by_visit.items() if times > 1)
-    noted = Counter((one.state, one.epoch) for one in story.of("ChildStarted"))
+    noted = Counter((element.state, element.epoch) for element in story.of("ChildStarted"))
     yield from (f"the start of {visit} is noted {times} times" for visit, times in noted.items() if times > 1)
-    status = {one["workflow_id"]: one["status"] for one in story.children}
-    for one in story.of("StateConcluded"):
-        child = one.data.get("run")
-        if child is not None and status.get(child) != one.data.get("run_status"):
-            yield f"{child} is {status.get(child)}: {one.told()}"
+    status = {child["workflow_id"]: child["status"] for child in story.children}
+    for item in story.of("StateConcluded"):
+        child = item.data.get("run")
+        if child is not None and status.get(child) != item.data.get("run_status"):
+            yield f"{child} is {status.get(child)}: {item.told()}"
     if story.meta.get("status") not in {None, "running"}:
-        yield from (f"child {name} goes on" for name, found in status.items() if found == "running")
+        yield from (f"child {name} goes on" for name, result in status.items() if result == "running")
 
 
 def a_deleted_run_is_gone(story: Story) -> Iterator[str]:
@@ -407,21 +417,21 @@ def a_run_is_repeated_once(story: Story) -> Iterator[str]:
 
 def each_task_token_serves_once(story: Story) -> Iterator[str]:
     """A task token ends one visit of its state, with one answer. The history has each acknowledged answer."""
-    asked, told = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    request, details = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     answers = defaultdict[str, set[str]](set)
     for call in story.calls:
         if call.op != "callback" or call.is_refused:
             continue
         token = str(call.content.get("token"))
-        asked[call.state].add(token)
+        request[call.state].add(token)
         if call.is_ok and not story.may_be_lost(call):
-            told[call.state].add(token)
+            details[call.state].add(token)
             answers[token].add(str(call.content.get("answer")))
-    yield from (f"a task token was told to serve with {found}" for found in answers.values() if len(found) > 1)
-    done = Counter(one.state for one in story.of("StateConcluded") if one.data.get("via") == "callback")
-    for state in {*done, *told}:
-        if not len(told[state]) <= done[state] <= len(asked[state]):
-            yield f"{state} ended {done[state]} times by {len(asked[state])} tokens, {len(told[state])} told so"
+    yield from (f"a task token was told to serve with {answer}" for answer in answers.values() if len(answer) > 1)
+    done = Counter(item.state for item in story.of("StateConcluded") if item.data.get("via") == "callback")
+    for state in {*done, *details}:
+        if not len(details[state]) <= done[state] <= len(request[state]):
+            yield f"{state} ended {done[state]} times by {len(request[state])} tokens, {len(details[state])} told so"
 
 
 def passing_faults_are_reported_as_such(story: Story) -> Iterator[str]:
@@ -435,7 +445,7 @@ def nothing_is_left_over(story: Story) -> Iterator[str]:
     """After the end no timer, notification, claim, lease or place in a list is left, and no state is open."""
     if story.meta.get("status") in {None, "running"}:
         return
-    yield from (f"left over: {what}" for what in story.left)
+    yield from (f"left over: {subject}" for subject in story.left)
     for path, document in story.documents_later.items():
         if document.get("status") not in _TERMINAL:
             yield f"{path} is still {document.get('status')}"
@@ -443,7 +453,7 @@ def nothing_is_left_over(story: Story) -> Iterator[str]:
 
 def a_logged_line_stands_once(story: Story) -> Iterator[str]:
     """However often a line of a lease is sent, the history has it once."""
-    lines = Counter((found.state, found.epoch, found.data.get("number")) for found in story.of("TaskLogged"))
+    lines = Counter((result.state, result.epoch, result.data.get("number")) for result in story.of("TaskLogged"))
     yield from (
         f"line {number} of {state} with epoch {epoch} stands there {times} times"
         for (state, epoch, number), times in lines.items()

@@ -73,7 +73,7 @@ class LabSchedules:
         runs = {run: read_happenings(client, run) for run in listed}
         yield from untrue_records(paused, set(runs))
         for run, events in runs.items():
-            if Counter(one.type for one in events)["RunCreated"] != 1:
+            if Counter(event.type for event in events)["RunCreated"] != 1:
                 yield f"run {run} of schedule {name} was not created once: {events}"
         if overlap is not Overlap.ALLOW:
             yield from overlapping_runs(runs, losses)
@@ -98,14 +98,14 @@ def _runs_of(client: Any, name: str) -> list[str]:
     return [run.decode() for run in client.zrange(keys.runs_by(Facet.TAG, tag_of(name)), 0, -1)]
 
 
-def untrue_records(found: Schedule, runs: set[str]) -> Iterator[str]:
+def untrue_records(schedule: Schedule, runs: set[str]) -> Iterator[str]:
     """A tick that is told to be started has its run, and no two have the same."""
-    told = [record.run for record in found.records if record.outcome == "started"]
-    for run, times in Counter(told).items():
+    details = [record.run for record in schedule.records if record.outcome == "started"]
+    for run, times in Counter(details).items():
         if times > 1:
-            yield f"schedule {found.name} tells {times} times that it started {run}"
+            yield f"schedule {schedule.name} tells {times} times that it started {run}"
         if run not in runs:
-            yield f"schedule {found.name} tells that it started {run}, which is not there"
+            yield f"schedule {schedule.name} tells that it started {run}, which is not there"
 
 
 def overlapping_runs(runs: Mapping[str, tuple[Happening, ...]], losses: int = 0) -> Iterator[str]:

@@ -65,14 +65,14 @@ class Sentinels:
     def all_follow(self, port: int) -> bool:
         """Return True if all of them take the server at this port for the primary."""
         with suppress(redis.RedisError):
-            return all(self._told(one)["port"] == port for one in self.ports)
+            return all(self._told(item)["port"] == port for item in self.ports)
         return False
 
     def _is_ready(self, port: int) -> bool:
         with suppress(redis.RedisError):
-            told, replicas = self._told(port), self._client(port).sentinel_slaves(MASTER)
-            is_well = not any(one["is_sdown"] or one["is_odown"] for one in (told, *replicas))
-            return is_well and len(replicas) == 1 and told["num-other-sentinels"] == _NUMBER - 1
+            details, replicas = self._told(port), self._client(port).sentinel_slaves(MASTER)
+            is_well = not any(item["is_sdown"] or item["is_odown"] for item in (details, *replicas))
+            return is_well and len(replicas) == 1 and details["num-other-sentinels"] == _NUMBER - 1
         return False
 
     def _told(self, port: int) -> Any:

@@ -66,16 +66,16 @@ class TimedPool(PoolBetween):
 
     def between(self) -> tuple[Sending, Replied]:
         """Change the replies to TIME, and turn back the time of a decision."""
-        asked = [0]
+        request = [0]
 
         def noting(packet: bytes) -> bytes:
-            asked[0] = packet.count(_TIME)
+            request[0] = packet.count(_TIME)
             return _DECIDED.sub(self._real, packet)
 
         def stretched(reply: Any) -> Any:
-            if not asked[0] or not _is_time(reply):
+            if not request[0] or not _is_time(reply):
                 return reply
-            asked[0] -= 1
+            request[0] -= 1
             micros = self._shared.of(int(reply[0]) * _SECOND + int(reply[1]))
             return [str(micros // _SECOND).encode(), str(micros % _SECOND).encode()]
 

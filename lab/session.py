@@ -161,10 +161,10 @@ class Batch:
         outcome.complaints = [*self._kind.complaints(), *self._crew.crashes(), *ticks, *broken, *self._missed]
         for story in stories:
             outcome.calls += len(story.calls)
-            found = [(rule, sentence) for rule, sentence in judge(story)]
+            result = [(rule, sentence) for rule, sentence in judge(story)]
             outcome.violations += [
                 Violation(seed=story.seed, rule=rule, sentence=text, story=story, strikes=tuple(self._struck))
-                for rule, text in found
+                for rule, text in result
             ]
         shutil.rmtree(self._folder, ignore_errors=True)
         return outcome
@@ -186,13 +186,13 @@ class Batch:
             place=place, calls=self._folder / "reviewers.jsonl", runs=tuple(self._grown), number=self._seeds.start
         )
         self._crew.start("worker reviewers", reviewing.main, judges)
-        asked = people.PeopleDuty(
+        people_duty = people.PeopleDuty(
             place=place,
             calls=self._folder / "people.jsonl",
             runs=frozenset([*seeds, *self._grown]),
             number=self._seeds.start,
         )
-        self._crew.start("worker people", people.main, asked)
+        self._crew.start("worker people", people.main, people_duty)
         claimed = (*(run for run, seed in seeds.items() if seed % 3 == 0), *self._grown)
         for number, agent in enumerate(AGENTS):
             duty = worker.Duty(
@@ -226,13 +226,13 @@ class Batch:
             if operating.repeated_from(run) is not None:
                 creating.repeat(dcf, run)
             try:
-                found = patiently(lambda run=run: dcf.plane.read(run, ()))  # type: ignore[misc]
+                result = patiently(lambda run=run: dcf.plane.read(run, ()))  # type: ignore[misc]
             except UnknownRun:  # a power loss took it back
                 continue
-            for one in found.meta.blocked_by:
-                issue = one.issue
+            for item in result.meta.blocked_by:
+                issue = item.issue
                 by_hand.surely(lambda run=run, issue=issue: by_hand.unblock(run, issue, f"at the end of {issue}"))  # type: ignore[misc]
-            if found.meta.is_paused:
+            if result.meta.is_paused:
                 by_hand.surely(lambda run=run: by_hand.resume(run, f"at the end of {run}"))  # type: ignore[misc]
 
     def _strike(self) -> None:
@@ -373,5 +373,7 @@ class Batch:
                 leases[call.run].append(call)
         for run, calls in leases.items():
             for call in luck.sample(calls, min(len(calls), _LATE_CALLS)):
-                held = worker.Held(run=run, state=call.state, token=call.token or "", content={"output": 0}, over=True)
-                worker.come_back(verbs, held, luck)
+                holding = worker.Held(
+                    run=run, state=call.state, token=call.token or "", content={"output": 0}, over=True
+                )
+                worker.come_back(verbs, holding, luck)

@@ -43,25 +43,25 @@ class Signaller:
     def see_to(self, run: str) -> None:
         """Send what the run waits for, and now and then what it will wait for."""
         try:
-            found = self._dcf.plane.read(run)
+            result = self._dcf.plane.read(run)
         except DcfError:
             return  # it is not created yet, or its Redis is struck
-        if found.meta is None or found.meta.status is not RunStatus.RUNNING:
+        if result.meta is None or result.meta.status is not RunStatus.RUNNING:
             return  # a power loss may take its end back
         early = self._left[run]
         if early and self._luck.random() < _EARLY:
             name = early.pop()
             self.send(run, name, f"{name} early")
-        for path, doc in found.states.items():
+        for path, doc in result.states.items():
             if doc.waits_outside and doc.kind == "Signal":
                 self.send(run, path.rpartition("/")[2], f"{path}@{doc.lease.epoch}")
 
-    def send(self, run: str, name: str, asked: str) -> None:
+    def send(self, run: str, name: str, request_id: str) -> None:
         """Send one signal. A signal without an answer is sent again with the next look."""
-        note = {"state": name, "content": {"request": asked}}
+        note = {"state": name, "content": {"request": request_id}}
 
         def call() -> Heard:
-            answer = self._dcf.signals.send(run, name, payload_of(name), request_id=asked)
+            answer = self._dcf.signals.send(run, name, payload_of(name), request_id=request_id)
             if not isinstance(answer, RunAnswer):
                 return Heard(code=answer.code)
             return Heard(code="ok", state=name, epoch=answer.answer["number"], repeated=answer.repeated)

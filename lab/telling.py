@@ -17,12 +17,14 @@ def story_of(kind: str, violations: list[Violation], *, brief: bool = False) -> 
     first = violations[0]
     story, workflow = first.story, draw(first.seed)
     lines = [f"kind {kind}, seed {first.seed}, run {story.run}", ""]
-    lines += [f"{found.rule}: {found.sentence}" for found in violations]
+    lines += [f"{violation.rule}: {violation.sentence}" for violation in violations]
     moments = sorted(_moments(story, first.strikes))
     if brief:
-        named = {path for path in story.documents for found in violations if path in found.sentence}
-        told = [(at, text) for at, text in moments if text.startswith("STRIKE") or any(path in text for path in named)]
-        return "\n".join(lines + [f"{at - _start(story):9.3f} {text}" for at, text in told[-_BRIEF:]])
+        named = {path for path in story.documents for violation in violations if path in violation.sentence}
+        details = [
+            (at, text) for at, text in moments if text.startswith("STRIKE") or any(path in text for path in named)
+        ]
+        return "\n".join(lines + [f"{at - _start(story):9.3f} {text}" for at, text in details[-_BRIEF:]])
     lines += ["", "workflow:", json.dumps(workflow.definition["asl"]), f"input: {workflow.run_input}"]
     expected = story.expected
     lines += [f"expected: {expected.status} {expected.output} {expected.error}", f"meta: {json.dumps(story.meta)}"]
@@ -49,5 +51,5 @@ def _moments(story: Story, strikes: tuple[tuple[float, str], ...]) -> Iterator[t
         yield call.start, f"call    {call.told()}"
     for happening in story.happenings:
         yield happening.at_ms / 1000 - ahead, f"history {happening.told()}"
-    for at, what in strikes:
-        yield at, f"STRIKE  {what}"
+    for at, subject in strikes:
+        yield at, f"STRIKE  {subject}"

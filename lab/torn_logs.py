@@ -73,8 +73,8 @@ class TornLogs(Errands[TornLog]):
             with opened(place) as dcf:
                 _begin(dcf, torn)
             server.kill()
-            kept = tear(server.log(), luck)
-            if kept is None:
+            stored = tear(server.log(), luck)
+            if stored is None:
                 return None
             server.start()
             with opened(place) as dcf:
@@ -85,7 +85,7 @@ class TornLogs(Errands[TornLog]):
                 _go_on(dcf, SharedTime(place.time_file))
             client = server.client()
             return TornLog(
-                torn=torn, kept=kept, status=read_meta(client, _RUN).get("status"), left=read_left(client, _RUN)
+                torn=torn, kept=stored, status=read_meta(client, _RUN).get("status"), left=read_left(client, _RUN)
             )
 
 
@@ -148,9 +148,9 @@ def tear(log: Path, luck: random.Random) -> int | None:
         whole = commands[begin + 1 : end]
         writes = [at for at, (name, _, text) in enumerate(whole) if name in _WRITES and _is_state(text)]
         if writes and writes[-1] + 1 < len(whole):
-            kept = luck.randint(writes[-1] + 1, len(whole) - 1)
-            os.truncate(log, whole[kept][1] + 3)
-            return kept
+            number = luck.randint(writes[-1] + 1, len(whole) - 1)
+            os.truncate(log, whole[number][1] + 3)
+            return number
     return None
 
 

@@ -46,8 +46,8 @@ def checked_out(home: Path, commit: str = _OLD) -> Path:
 
 def why_not(commit: str = _OLD) -> str | None:
     """Return why a version, by default the older one, is not at hand; None if it is."""
-    asked = (_GIT, "cat-file", "-e", f"{commit}^{{commit}}")
-    is_there = subprocess.run(asked, cwd=_ROOT, check=False, capture_output=True).returncode == 0
+    request = (_GIT, "cat-file", "-e", f"{commit}^{{commit}}")
+    is_there = subprocess.run(request, cwd=_ROOT, check=False, capture_output=True).returncode == 0
     return None if is_there else f"this checkout has no commit {commit}"
 
 
@@ -71,7 +71,7 @@ class TwoVersions(Errands[Mixed]):
             for state in ("A", "B"):
                 done.append(_completion(luck.choice(versions), run, state))
                 luck.choice(versions).surely(_COMPLETE, **done[-1])
-            odd = [text for what in done for text in _odd(versions[0], what)]
+            odd = [text for subject in done for text in _odd(versions[0], subject)]
         return Mixed(odd=tuple(odd), status=read_meta(self._deployment.client(), run).get("status"))
 
 
@@ -86,7 +86,7 @@ def _completion(calls: Calls, run: str, state: str) -> Mapping[str, Any]:
     return {**place, "new_status": "succeeded", "output_json": {"done": state}}
 
 
-def _odd(calls: Calls, what: Mapping[str, Any]) -> list[str]:
+def _odd(calls: Calls, subject: Mapping[str, Any]) -> list[str]:
     """Repeat a completion; what is wrong with the answer."""
-    code = calls.surely(_COMPLETE, **what)["code"]
-    return [] if code == "ok" else [f"the completion of {what['state']} was repeated, and answered {code}"]
+    code = calls.surely(_COMPLETE, **subject)["code"]
+    return [] if code == "ok" else [f"the completion of {subject['state']} was repeated, and answered {code}"]

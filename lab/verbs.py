@@ -111,8 +111,8 @@ class OwnVerbs:
         wish = Acquire(state=state, owner=agent, token=token, ttl_s=ttl_s)
         answer = self._plane.acquire(run, wish) if state else self._plane.claim(run, wish)
         if isinstance(answer, Leased) and answer.given is None:
-            given = self._plane.read(run, (answer.state,)).inputs.get(answer.state)
-            return _leased(answer, given)
+            value = self._plane.read(run, (answer.state,)).inputs.get(answer.state)
+            return _leased(answer, value)
         return _leased(answer, answer.given) if isinstance(answer, Leased) else _refused(answer)
 
     def renew(self, run: str, state: str, token: str) -> Heard:
@@ -163,9 +163,9 @@ class OwnVerbs:
             for state, token, content in hand
         ]
         answers = self._plane.update_all(run, requests)
-        claims = iter([lease for one in answers if isinstance(one, Updated) for lease in one.claims])
-        heard = [_updated(one, claims) for one in answers]
-        return [self._whole(run, one) for one in heard]
+        claims = iter([lease for answer in answers if isinstance(answer, Updated) for lease in answer.claims])
+        heard = [_updated(answer, claims) for answer in answers]
+        return [self._whole(run, item) for item in heard]
 
     def _whole(self, run: str, heard: Heard) -> Heard:
         if heard.claimed is None or heard.claimed["given"] is not None:
@@ -174,9 +174,9 @@ class OwnVerbs:
 
     def _claimed_before(self, run: str, state: str, token: str, **_: Any) -> dict[str, Any]:
         """Read what the answer to a repetition lacks, as the tool does: the input, and the epoch if it is held."""
-        found = self._plane.read(run, (state,))
-        lease = found.states[state].lease
-        return {"epoch": lease.epoch if lease.is_held_with(token) else 0, "given": found.inputs.get(state)}
+        result = self._plane.read(run, (state,))
+        lease = result.states[state].lease
+        return {"epoch": lease.epoch if lease.is_held_with(token) else 0, "given": result.inputs.get(state)}
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
@@ -191,14 +191,14 @@ def operated(answer: RunAnswer | Refusal, state: str) -> Heard:
     return _refused(answer)
 
 
-def _leased(answer: Leased, given: Any) -> Heard:
+def _leased(answer: Leased, value: Any) -> Heard:
     return Heard(
         code="ok",
         state=answer.state,
         epoch=answer.doc.lease.epoch,
         attempt=answer.doc.attempts,
         repeated=answer.outcome == "lease_already_held",
-        given=given,
+        given=value,
     )
 
 
@@ -218,8 +218,8 @@ def _updated(answer: Updated | Refusal, claims: Iterator[Leased] | None = None) 
         return _refused(answer)
     claimed, lease = None, answer.claimed if claims is None else next(claims, None)
     if lease is not None:
-        held = lease.doc.lease
-        claimed = {"state": lease.state, "token": held.token, "epoch": held.epoch, "given": lease.given}
+        holding = lease.doc.lease
+        claimed = {"state": lease.state, "token": holding.token, "epoch": holding.epoch, "given": lease.given}
     return Heard(code="ok", epoch=answer.doc.lease.epoch, repeated=answer.repeated, claimed=claimed)
 
 
@@ -283,8 +283,8 @@ class Recorded:
         except DcfError as error:
             answers = [_failure(error)] * len(hand)
         for number, heard in zip(numbers, answers, strict=True):
-            told = {"code": heard.code, "epoch": heard.epoch, "repeated": heard.repeated, "given": heard.given}
-            self.recorder.end(number, **told, claimed=heard.claimed)
+            details = {"code": heard.code, "epoch": heard.epoch, "repeated": heard.repeated, "given": heard.given}
+            self.recorder.end(number, **details, claimed=heard.claimed)
         return answers
 
     def tell(self, run: str, state: str) -> Heard:

@@ -113,13 +113,13 @@ class Worker:
         last: dict[str, str] = {}
         while True:
             try:
-                found = there.call("await_workflow_event", lease=False, agent_id=self.duty.agent, timeout_s=1, **last)
+                answer = there.call("await_workflow_event", lease=False, agent_id=self.duty.agent, timeout_s=1, **last)
             except DcfError:
                 time.sleep(0.05)
                 continue
-            last = {"ack_message_id": found["message_id"]} if found.get("message_id") else {}
+            last = {"ack_message_id": answer["message_id"]} if answer.get("message_id") else {}
             if last:
-                self.told.put((found["message_id"], found["event"]))
+                self.told.put((answer["message_id"], answer["event"]))
 
     async def listen(self, reader: InboxReader) -> None:
         """Wait for events, without end."""
@@ -178,16 +178,16 @@ class Worker:
             heard, token, ttl_s = work.popleft()
             if not heard.is_ok:
                 continue
-            held = replace(self.held(run, heard, token), brought=heard.brought)
-            habit = habit_of(self.seed_of(run) or 0, held.state, heard.attempt)
+            holding = replace(self.held(run, heard, token), brought=heard.brought)
+            habit = habit_of(self.seed_of(run) or 0, holding.state, heard.attempt)
             if habit.name == "gathering":
-                found = self.gather(held, ttl_s)
+                gather = self.gather(holding, ttl_s)
             else:
-                told = self.treat(held, habit, ttl_s)
-                found = [] if told is None else [told]
-            for told in found:
-                if told.is_ok and told.claimed is not None:
-                    work.append((_brought(told.claimed), told.claimed["token"], 5))
+                details = self.treat(holding, habit, ttl_s)
+                gather = [] if details is None else [details]
+            for details in gather:
+                if details.is_ok and details.claimed is not None:
+                    work.append((_brought(details.claimed), details.claimed["token"], 5))
 
     @staticmethod
     def held(run: str, heard: Heard, token: str) -> Held:
@@ -196,64 +196,66 @@ class Worker:
         content = {"ok": {"output": answer}, "error": {"error": answer}, NEVER: None}[kind]
         return Held(run=run, state=heard.state, token=token, content=content)
 
-    def treat(self, held: Held, habit: Habit, ttl_s: int) -> Heard | None:
+    def treat(self, document: Held, habit: Habit, ttl_s: int) -> Heard | None:
         """Do what the habit says; the answer to a completion."""
-        self.stale.append(held)
+        self.stale.append(document)
         if habit.name == "vanishing":
             return None
         if habit.name == "giving back":
-            if not self.verbs.surely(lambda: self.verbs.release(held.run, held.state, held.token)).is_unknown:
-                self.end(held)
+            if not self.verbs.surely(
+                lambda: self.verbs.release(document.run, document.state, document.token)
+            ).is_unknown:
+                self.end(document)
             return None
-        if habit.name == "asking" and self.ask(held):
+        if habit.name == "asking" and self.ask(document):
             return None
-        held = self.prepare(held, habit, ttl_s)
-        return None if held.content is None else self.finish(held, held.content, habit)
+        document = self.prepare(document, habit, ttl_s)
+        return None if document.content is None else self.finish(document, document.content, habit)
 
-    def ask(self, held: Held) -> bool:
+    def ask(self, holding: Held) -> bool:
         """Ask people about the state; return True if it was released for the answer, or that is not known."""
         give_back, request = self.luck.random() < _GIVING_BACK, uuid.uuid4().hex
         heard = self.verbs.surely(
-            lambda: self.verbs.ask(held.run, held.state, held.token, request, give_back=give_back)
+            lambda: self.verbs.ask(holding.run, holding.state, holding.token, request, give_back=give_back)
         )
         if give_back and heard.is_ok:
-            self.end(held)
+            self.end(holding)
         return give_back and (heard.is_ok or heard.is_unknown)
 
-    def correct(self, held: Held, content: Content) -> None:
+    def correct(self, holding: Held, content: Content) -> None:
         """Correct the result at once, and once more when what follows may be taken; that depends on neither."""
         output = content.get("output")
         if isinstance(output, dict):
-            self.correct_once(held, {**output, FIX: 1}, uuid.uuid4().hex)
+            self.correct_once(holding, {**output, FIX: 1}, uuid.uuid4().hex)
             time.sleep(self.luck.uniform(0, 0.2))
-            self.correct_once(held, {**output, FIX: 2}, uuid.uuid4().hex)
+            self.correct_once(holding, {**output, FIX: 2}, uuid.uuid4().hex)
 
-    def correct_once(self, held: Held, output: Any, request: str) -> None:
+    def correct_once(self, holding: Held, output: Any, request: str) -> None:
         """Correct the result, until the effect is known."""
-        self.verbs.surely(lambda: self.verbs.correct(held.run, held.state, held.token, output, request))
+        self.verbs.surely(lambda: self.verbs.correct(holding.run, holding.state, holding.token, output, request))
 
-    def gather(self, held: Held, ttl_s: int) -> list[Heard]:
+    def gather(self, holding: Held, ttl_s: int) -> list[Heard]:
         """Take further states of the run, and complete all of them at once; the answers."""
-        hand = [held]
+        hand = [holding]
         for _ in range(_GATHERED):
             token = f"lab-{uuid.uuid4().hex}"
-            heard = self.verbs.acquire(held.run, "", token, ttl_s)
+            heard = self.verbs.acquire(holding.run, "", token, ttl_s)
             if not heard.is_ok:
                 break
-            hand.append(self.held(held.run, heard, token))
+            hand.append(self.held(holding.run, heard, token))
         self.stale.extend(hand)
-        results = [(one.state, one.token, one.content) for one in hand if one.content is not None]
+        results = [(hand.state, hand.token, hand.content) for hand in hand if hand.content is not None]
         answers: list[Heard] = []
         for _ in range(20 if results else 0):
-            answers = self.verbs.complete_all(held.run, results, 5)
+            answers = self.verbs.complete_all(holding.run, results, 5)
             if not any(heard.is_unknown for heard in answers):
                 break
             time.sleep(0.02)
         return answers
 
-    def prepare(self, held: Held, habit: Habit, ttl_s: int) -> Held:
+    def prepare(self, holding: Held, habit: Habit, ttl_s: int) -> Held:
         """Do what comes before the completion, and return the lease that is completed."""
-        verbs, run, state, token = self.verbs, held.run, held.state, held.token
+        verbs, run, state, token = self.verbs, holding.run, holding.state, holding.token
         if habit.botches and state.rpartition("/")[2].startswith((CHECKED, GATED)):
             verbs.complete(run, state, token, {"output": {"n": "no number"}})
         match habit.name:
@@ -265,28 +267,28 @@ class Worker:
                 for line in (1, 1, 2):
                     verbs.log(run, state, token, line)
             case "intruding":
-                self.intrude(held)
+                self.intrude(holding)
             case "writing":
                 for _ in range(2):
                     verbs.write(run, state, token, {"part": 1}, "first")
                 verbs.write(run, state, token, {"part": 2}, "second")
             case "twice":
-                return self.acquire_again(held, ttl_s)
-        return held
+                return self.acquire_again(holding, ttl_s)
+        return holding
 
-    def acquire_again(self, held: Held, ttl_s: int) -> Held:
+    def acquire_again(self, holding: Held, ttl_s: int) -> Held:
         """Acquire with the same token. After a power loss this may be a new lease, of a round before."""
-        heard = self.verbs.acquire(held.run, held.state, held.token, ttl_s)
-        again = self.held(held.run, heard, held.token) if heard.is_ok else held
-        return replace(again, brought=held.brought)
+        heard = self.verbs.acquire(holding.run, holding.state, holding.token, ttl_s)
+        again = self.held(holding.run, heard, holding.token) if heard.is_ok else holding
+        return replace(again, brought=holding.brought)
 
-    def finish(self, held: Held, content: Content, habit: Habit) -> Heard | None:
+    def finish(self, holding: Held, content: Content, habit: Habit) -> Heard | None:
         """Complete the state: once, twice, twice at once, or with something else as well."""
         verbs = self.verbs
-        claim = 5 if habit.name == "claiming" or held.brought else None
+        claim = 5 if habit.name == "claiming" or holding.brought else None
 
         def complete() -> Heard:
-            return verbs.complete(held.run, held.state, held.token, content, claim)
+            return verbs.complete(holding.run, holding.state, holding.token, content, claim)
 
         twin = self.twins.submit(complete) if habit.name == "at once" else None
         heard = verbs.surely(complete)
@@ -295,19 +297,19 @@ class Worker:
         if habit.name == "twice":
             complete()
         if heard.code in HELD_UP:
-            heard = self.wait_for_verdicts(held, content, heard)
+            heard = self.wait_for_verdicts(holding, content, heard)
         if heard.is_unknown or heard.code in HELD_UP:
             return heard
-        self.end(held)
+        self.end(holding)
         if habit.name == "correcting" and heard.is_ok:
-            self.correct(held, content)
+            self.correct(holding, content)
         if habit.name == "changing its mind" and not self.duty.honest:
-            verbs.complete(held.run, held.state, held.token, {"output": "something else"})
+            verbs.complete(holding.run, holding.state, holding.token, {"output": "something else"})
         if habit.tells and heard.is_ok:
-            verbs.tell(held.run, held.state)
+            verbs.tell(holding.run, holding.state)
         return heard
 
-    def wait_for_verdicts(self, held: Held, content: Content, heard: Heard) -> Heard:
+    def wait_for_verdicts(self, holding: Held, content: Content, heard: Heard) -> Heard:
         """Ask for a while for the verdict on a result, and write it again if it was sent back; some never ask."""
         for look in range(_LOOKS if self.luck.random() < 0.8 else 0):
             output = content.get("output")
@@ -316,22 +318,22 @@ class Worker:
             elif heard.code not in HELD_UP and not heard.is_unknown:
                 break
             time.sleep(_LOOK_S)
-            heard = self.verbs.complete(held.run, held.state, held.token, content)
+            heard = self.verbs.complete(holding.run, holding.state, holding.token, content)
         return heard
 
-    def end(self, held: Held) -> None:
+    def end(self, holding: Held) -> None:
         """Note that a lease is known to have ended, so that whatever is written with it must be refused."""
         if not self.duty.honest:
-            self.stale.append(replace(held, over=True))
+            self.stale.append(replace(holding, over=True))
 
-    def intrude(self, held: Held) -> None:
+    def intrude(self, holding: Held) -> None:
         """Try forbidden calls: a forged token, another's name, a second lease."""
         forged = f"lab-{uuid.uuid4().hex}"
-        self.verbs.write(held.run, held.state, forged, "forged", "forged")
-        self.verbs.complete(held.run, held.state, forged, {"output": "forged"})
-        self.verbs.release(held.run, held.state, forged)
-        self.verbs.acquire(held.run, held.state, forged, 5)
-        self.verbs.acquire(held.run, held.state, f"lab-{uuid.uuid4().hex}", 5, agent="a stranger")
+        self.verbs.write(holding.run, holding.state, forged, "forged", "forged")
+        self.verbs.complete(holding.run, holding.state, forged, {"output": "forged"})
+        self.verbs.release(holding.run, holding.state, forged)
+        self.verbs.acquire(holding.run, holding.state, forged, 5)
+        self.verbs.acquire(holding.run, holding.state, f"lab-{uuid.uuid4().hex}", 5, agent="a stranger")
 
     def come_back(self, luck: random.Random) -> None:
         """Come back with an old lease, as a worker that missed all later events."""
@@ -341,22 +343,24 @@ class Worker:
 
 def _brought(claimed: Mapping[str, Any]) -> Heard:
     """Return a lease that came with a completion, as if it had been acquired."""
-    found = Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
-    return replace(found, brought=True)
+    heard = Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
+    return replace(heard, brought=True)
 
 
-def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:
+def come_back(verbs: Recorded, holding: Held, luck: random.Random) -> None:
     """Make one call with a lease that may be long gone."""
-    what = luck.choice(("renew", "release", "write", "complete", "other", "correct"))
-    if what == "renew":
-        verbs.renew(held.run, held.state, held.token)
-    elif what == "release":
-        verbs.release(held.run, held.state, held.token)
-    elif what == "write":
-        verbs.write(held.run, held.state, held.token, {"late": True}, "late")
-    elif what == "other" and held.over:
-        verbs.complete(held.run, held.state, held.token, {"output": "late"})
-    elif what == "correct" and held.content is not None and isinstance(held.content.get("output"), dict):
-        verbs.correct(held.run, held.state, held.token, {**held.content["output"], FIX: 3}, uuid.uuid4().hex)
-    elif held.content is not None:
-        verbs.complete(held.run, held.state, held.token, held.content)
+    task_choice = luck.choice(("renew", "release", "write", "complete", "other", "correct"))
+    if task_choice == "renew":
+        verbs.renew(holding.run, holding.state, holding.token)
+    elif task_choice == "release":
+        verbs.release(holding.run, holding.state, holding.token)
+    elif task_choice == "write":
+        verbs.write(holding.run, holding.state, holding.token, {"late": True}, "late")
+    elif task_choice == "other" and holding.over:
+        verbs.complete(holding.run, holding.state, holding.token, {"output": "late"})
+    elif task_choice == "correct" and holding.content is not None and isinstance(holding.content.get("output"), dict):
+        verbs.correct(
+            holding.run, holding.state, holding.token, {**holding.content["output"], FIX: 3}, uuid.uuid4().hex
+        )
+    elif holding.content is not None:
+        verbs.complete(holding.run, holding.state, holding.token, holding.content)

@@ -38,15 +38,15 @@ def draw(seed: int) -> Workflow:
     else:
         states[piece.last] = states[piece.last] | {"End": True}
     expected = Expected()
-    given = {"n": seed % 1000}
+    run_input = {"n": seed % 1000}
     try:
-        expected.output = play(expected, "", given)
+        expected.output = play(expected, "", run_input)
     except Breaks as broken:
         expected.status, expected.error = "failed", broken.error
     return Workflow(
         seed=seed,
         definition={"workflow_name": f"lab-{seed}", "asl": {"StartAt": piece.first, "States": states}},
-        run_input=given,
+        run_input=run_input,
         expected=expected,
         children=tuple(drawer.children),
     )

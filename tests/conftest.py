@@ -67,8 +67,8 @@ def short_directory() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def server(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A real Redis for all tests of a session. No sweep puts runs back on the clock's list."""
-    with restricted_redis(short_directory / "redis", is_whole_site=True) as found:
-        yield found
+    with restricted_redis(short_directory / "redis", is_whole_site=True) as result:
+        yield result
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -119,31 +119,31 @@ def real_connections(real_pool: Pool) -> Connections:
 @pytest.fixture(scope="session")
 def onlooker(server: RestrictedRedis) -> Iterator[Connections]:
     """The real server as its administrator sees it."""
-    found = Connections(open_pool(server.admin_url))
-    yield found
-    found.close()
+    connections = Connections(open_pool(server.admin_url))
+    yield connections
+    connections.close()
 
 
 @pytest.fixture(scope="session")
 def cluster(short_directory: Path) -> Iterator[Cluster]:
     """A cluster for all tests, whose nodes do not take each other for dead because the machine is busy."""
-    with redis_cluster(short_directory / "cluster", "--cluster-node-timeout", "15000") as found:
-        yield found
+    with redis_cluster(short_directory / "cluster", "--cluster-node-timeout", "15000") as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
 def cluster_connections(cluster: Cluster) -> Iterator[Connections]:
-    found = connect(cluster.url)
-    yield found
-    found.close()
+    result = connect(cluster.url)
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="session")
 def cluster_onlooker(cluster: Cluster) -> Iterator[Connections]:
     """The cluster as its administrator sees it."""
-    found = onlooker_of(cluster)
-    yield found
-    found.close()
+    onlooker = onlooker_of(cluster)
+    yield onlooker
+    onlooker.close()
 
 
 @pytest.fixture(scope="session")
@@ -156,9 +156,9 @@ def sentinel_connections(short_directory: Path) -> Iterator[Connections]:
         config.write_text(f"port {port}\nbind 127.0.0.1\nsentinel monitor mymaster 127.0.0.1 {master} 1\n")
         with running(str(config), "--sentinel"):
             wait_until(lambda: listens(port))
-            found = connect(f"redis+sentinel://127.0.0.1:{port}/mymaster")
-            yield found
-            found.close()
+            result = connect(f"redis+sentinel://127.0.0.1:{port}/mymaster")
+            yield result
+            result.close()
 
 
 KINDS = os.environ.get("DCF_TEST_REDIS", "real").split()
@@ -191,9 +191,9 @@ def connections(request: pytest.FixtureRequest) -> Iterator[Connections]:
     if request.param != "fake":
         yield request.getfixturevalue(f"{request.param}_connections")
         return
-    found = Connections(FakePool())
-    yield found
-    found.close()
+    connections = Connections(FakePool())
+    yield connections
+    connections.close()
 
 
 @pytest.fixture
@@ -215,8 +215,8 @@ def world(connections: Connections, beside: Connections) -> Iterator[World]:
 @pytest.fixture
 def timely(connections: Connections, beside: Connections) -> Iterator[World]:
     """dcf on either Redis, with time that the test lets pass, and a killer before every commit."""
-    found = World(connections=connections, onlooker=beside, clock=Ahead(), before_commit=Killer(), items=Files())
-    yield from _checked(found)
+    world = World(connections=connections, onlooker=beside, clock=Ahead(), before_commit=Killer(), items=Files())
+    yield from _checked(world)
 
 
 @pytest.fixture
@@ -243,8 +243,8 @@ def worlds(server: RestrictedRedis, onlooker: Connections) -> Iterator[Callable[
     def make(url: str | None = None, *, pool: Pool | None = None, deadline_s: float = 10.0, near: bool = True) -> World:
         connections = Connections(pool or open_pool(url or server.url))
         from_s = math.inf if near else 0.0  # not as long as a packet takes here: the machine may be busy
-        found = World(connections=connections, onlooker=onlooker, deadline_s=deadline_s, one_packet_from_s=from_s)
-        made.append(found)
+        world = World(connections=connections, onlooker=onlooker, deadline_s=deadline_s, one_packet_from_s=from_s)
+        made.append(world)
         return made[-1]
 
     yield make
@@ -262,8 +262,8 @@ def counting(server: RestrictedRedis) -> Iterator[CountingPool]:
 
 @pytest.fixture
 def proxy(server: RestrictedRedis) -> Iterator[Proxy]:
-    with Proxy(server.socket, server.login()) as found:
-        yield found
+    with Proxy(server.socket, server.login()) as proxy:
+        yield proxy
 
 
 @pytest.fixture

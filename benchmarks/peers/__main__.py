@@ -39,14 +39,14 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
     options = read_options()
     if options.again:
-        kept: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
-        write(kept["heading"], kept["note"], _found(kept["found"]), _chosen(kept["systems"]))
+        document: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
+        write(document["heading"], document["note"], _found(document["found"]), _chosen(document["systems"]))
         return
-    began, systems, found = time.monotonic(), _chosen(options.systems), Found()
+    began, systems, result = time.monotonic(), _chosen(options.systems), Found()
     with tempfile.TemporaryDirectory(prefix="dcf-peers-") as folder:
         place = Place(Environments(options.cache), Path(folder))
         waiting = Plan(systems=systems, rounds=0, repeats=0, until=0, say=say)
-        usable = available(waiting, place, found)
+        usable = available(waiting, place, result)
         plan = Plan(
             systems=usable,
             rounds=options.rounds,
@@ -63,17 +63,22 @@ def main() -> None:
                 cluster = ""
             bench = Bench(url, place, cluster)
             if "kill" not in options.without:
-                kill_workers(place, plan, usable, found)
+                kill_workers(place, plan, usable, result)
             if "hand-over" not in options.without:
-                hand_work_over(bench, plan, usable, found)
-            take_turns(bench, plan, usable, found)
-            heading, note = _heading(found, ping, url), _note()
+                hand_work_over(bench, plan, usable, result)
+            take_turns(bench, plan, usable, result)
+            heading, note = _heading(result, ping, url), _note()
     say(f"measured in {time.monotonic() - began:.0f} s")
-    kept = {"heading": heading, "note": note, "systems": [system.name for system in systems], "found": asdict(found)}
+    document = {
+        "heading": heading,
+        "note": note,
+        "systems": [system.name for system in systems],
+        "found": asdict(result),
+    }
     if options.keep:
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
-        write(heading, note, found, systems)
-    print(report.tables(heading, found, systems))
+        RESULTS.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        write(heading, note, result, systems)
+    print(report.tables(heading, result, systems))
 
 
 def read_options() -> argparse.Namespace:
@@ -91,11 +96,11 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write(heading: str, note: str, found: Found, systems: list[System]) -> None:
+def write(heading: str, note: str, result: Found, systems: list[System]) -> None:
     """Write the tables and the picture."""
-    report.write(FIGURES, report.tables(heading, found, systems))
-    report.write(RATIOS, report.ratios(heading, found, systems))
-    PICTURE.write_text(picture.draw(Figures(found.rounds), systems, note), "utf-8")
+    report.write(FIGURES, report.tables(heading, result, systems))
+    report.write(RATIOS, report.ratios(heading, result, systems))
+    PICTURE.write_text(picture.draw(Figures(result.rounds), systems, note), "utf-8")
 
 
 def say(sentence: str) -> None:
@@ -107,19 +112,19 @@ def _chosen(names: list[str]) -> list[System]:
     return [system for system in SYSTEMS if system.name in names]
 
 
-def _found(kept: dict[str, Any]) -> Found:
-    rounds = [[Sample(**sample) for sample in samples] for samples in kept["rounds"]]
-    return Found(**{**kept, "rounds": rounds, "killed": [Killed(**one) for one in kept["killed"]]})
+def _found(stored: dict[str, Any]) -> Found:
+    rounds = [[Sample(**sample) for sample in samples] for samples in stored["rounds"]]
+    return Found(**{**stored, "rounds": rounds, "killed": [Killed(**item) for item in stored["killed"]]})
 
 
-def _heading(found: Found, ping_us: float, url: str) -> str:
+def _heading(result: Found, ping_us: float, url: str) -> str:
     versions = ", ".join(f"{system.title} {system.version}" for system in SYSTEMS if not system.name.startswith("dcf"))
-    load = ", ".join(f"{one:.1f}" for one in found.load)
+    load = ", ".join(f"{item:.1f}" for item in result.load)
     return (
         f"{_today()}, dcf {SYSTEMS[0].version} ({commit()}), {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, Node {_first_line(['node', '--version'])}, "
         f"Redis {Probe(url).version()} with AOF every second; {versions}. "
-        f"Rounds: {len(found.rounds)}; load of the machine when each began: {load}. "
+        f"Rounds: {len(result.rounds)}; load of the machine when each began: {load}. "
         f"A PING of redis-py took {ping_us:.0f} µs."
     )
 

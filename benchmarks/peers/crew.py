@@ -57,8 +57,8 @@ class Member:
             if not line:
                 raise TookTooLong(f"the {self.command.kind} ended unexpectedly")
             if line.startswith(b"{"):
-                found: dict[str, Any] = json.loads(line)
-                return found
+                document: dict[str, Any] = json.loads(line)
+                return document
 
     def kill(self) -> None:
         """End the process and whatever it forked, as a power cut would."""

@@ -54,23 +54,23 @@ class Environments:
         if shutil.which("node") is None or shutil.which("npm") is None:
             raise NotInstalled("node and npm are not on this machine")
         place = self.folder / "node"
-        wanted = npm_packages()
-        if _recorded(place) != wanted:
+        expected = npm_packages()
+        if _recorded(place) != expected:
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
             shutil.copy(HERE / "package.json", place)
             _run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], place)
-            _record(place, wanted)
+            _record(place, expected)
         # A module is looked up next to its file, so the program is where its packages are.
         shutil.copy(HERE / "programs" / "bullmq.mjs", place)
         return place
 
     def restate_server(self) -> Path:
         """Return the Restate server that npm ships; raise NotInstalled."""
-        found = sorted(self.node_modules().glob("node_modules/@restatedev/restate-server-*/bin/restate-server"))
-        if not found:
+        result = sorted(self.node_modules().glob("node_modules/@restatedev/restate-server-*/bin/restate-server"))
+        if not result:
             raise NotInstalled("npm ships no restate-server for this platform")
-        return found[0]
+        return result[0]
 
 
 def default_folder() -> Path:
@@ -90,8 +90,8 @@ def _recorded(place: Path) -> object:
     return json.loads(file.read_text("utf-8")) if file.exists() else None
 
 
-def _record(place: Path, what: object) -> None:
-    (place / _DONE).write_text(json.dumps(what), "utf-8")
+def _record(place: Path, subject: object) -> None:
+    (place / _DONE).write_text(json.dumps(subject), "utf-8")
 
 
 def _run(command: list[str], folder: Path) -> None:
@@ -101,5 +101,5 @@ def _run(command: list[str], folder: Path) -> None:
     except subprocess.TimeoutExpired:
         raise NotInstalled(f"{Path(command[0]).name} took longer than {_PATIENCE_S} s") from None
     except (OSError, subprocess.CalledProcessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        raise NotInstalled(f"{Path(command[0]).name} failed: {said[-1] if said else error}") from None
+        lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+        raise NotInstalled(f"{Path(command[0]).name} failed: {lines[-1] if lines else error}") from None

@@ -30,27 +30,27 @@ class Figures:
         """Return the median of the steps a second, from the submission to the end."""
         return _median(map(whole_rate, self.of(system, case)))
 
-    def per_step(self, system: str, case: Case, what: Callable[[Sample], float]) -> float | None:
+    def per_step(self, system: str, case: Case, subject: Callable[[Sample], float]) -> float | None:
         """Return the median of something for each step."""
-        return _median(what(sample) / sample.steps for sample in self.of(system, case))
+        return _median(subject(sample) / sample.steps for sample in self.of(system, case))
 
     def ratio(self, ours: str, peer: str, case: Case, rate: Callable[[Sample], float]) -> float | None:
         """Return how much faster ours is: the median over the rounds of what it was in each."""
-        found = []
+        values = []
         for samples in self.rounds:
             mine, theirs = (_median(map(rate, _of(samples, name, case))) for name in (ours, peer))
             if mine and theirs:
-                found.append(mine / theirs)
-        return _median(found)
+                values.append(mine / theirs)
+        return _median(values)
 
     def gain(self, system: str, shape: str, workers: int) -> float | None:
         """Return the speed of this number of workers against one: the median over the rounds."""
-        found = []
+        values = []
         for samples in self.rounds:
-            many, one = (_median(map(whole_rate, _of(samples, system, Case(shape, count)))) for count in (workers, 1))
-            if many and one:
-                found.append(many / one)
-        return _median(found)
+            many, item = (_median(map(whole_rate, _of(samples, system, Case(shape, count)))) for count in (workers, 1))
+            if many and item:
+                values.append(many / item)
+        return _median(values)
 
 
 def cpu_of_all(sample: Sample) -> float:
@@ -59,8 +59,10 @@ def cpu_of_all(sample: Sample) -> float:
 
 
 def _of(samples: Iterable[Sample], system: str, case: Case) -> list[Sample]:
-    wanted = (system, case.shape, case.workers, case.concurrency)
-    return [one for one in samples if (one.system, one.shape, one.workers, one.concurrency) == wanted]
+    expected = (system, case.shape, case.workers, case.concurrency)
+    return [
+        sample for sample in samples if (sample.system, sample.shape, sample.workers, sample.concurrency) == expected
+    ]
 
 
 def whole_rate(sample: Sample) -> float:

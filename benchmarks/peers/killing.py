@@ -45,20 +45,20 @@ def kill_a_worker(bench: Bench, system: System) -> Killed:
     )
     with bench.crew(system, options) as crew:
         crew.send({"run": "kill", "shape": "map", "size": STEPS})
-        wanted = min(STEPS // 4, 3 * concurrency)
-        _wait_until(lambda: len(notes_of(log)[1]) >= wanted and len(_in_hand(log)) >= concurrency, _BEGIN_S)
+        expected = min(STEPS // 4, 3 * concurrency)
+        _wait_until(lambda: len(notes_of(log)[1]) >= expected and len(_in_hand(log)) >= concurrency, _BEGIN_S)
         replacements = [worker.command for worker in crew.of("worker")]
         _kill_workers(crew)
-        killed_ns, held = time.monotonic_ns(), _in_hand(log)
+        killed_ns, in_hand = time.monotonic_ns(), _in_hand(log)
         crew.start(replacements)
         _wait_until(lambda: len(notes_of(log)[1]) == STEPS, PATIENCE_S)
         time.sleep(_AFTERWARDS_S)
     begun, ended = notes_of(log)
     log.unlink()
-    again = [next((when for when in begun[node] if when > killed_ns), None) for node in held]
+    again = [next((when for when in begun[node] if when > killed_ns), None) for node in in_hand]
     return Killed(
         system=system.name,
-        in_hand=len(held),
+        in_hand=len(in_hand),
         lost=STEPS - len(ended),
         repeated=sum(len(times) > 1 for times in ended.values()),
         delay_s=None if None in again or not again else (max(when for when in again if when) - killed_ns) / 1e9,

@@ -41,7 +41,7 @@ def draw(figures: Figures, systems: Sequence[System], note: str) -> str:
         parts.append(f'<text class="head" x="8" y="{top + 18}">{escape(title)}: steps a second</text>')
         top += _HEAD
         most = max(rate for _, rate in rates)
-        for system, rate in sorted(rates, key=lambda one: -one[1]):
+        for system, rate in sorted(rates, key=lambda rate: -rate[1]):
             parts += _bar(system, rate, rate / most, top)
             top += _STEP
         top += 10

@@ -37,7 +37,7 @@ class ClusterProbe(Probe):
 
     def __init__(self, url: str) -> None:
         self.urls = [f"redis://{place}" for place in url.partition("://")[2].split(",")]
-        self.nodes = [Probe(one) for one in self.urls]
+        self.nodes = [Probe(url) for url in self.urls]
         self.ping, self.version = self.nodes[0].ping, self.nodes[0].version  # type: ignore[method-assign]
 
     def empty(self) -> None:
@@ -47,8 +47,8 @@ class ClusterProbe(Probe):
 
     def counters(self) -> Counters:
         """Read the counters."""
-        found = [node.counters() for node in self.nodes]
-        return Counters(reads=sum(one.reads for one in found), commands=sum(one.commands for one in found))
+        result = [node.counters() for node in self.nodes]
+        return Counters(reads=sum(item.reads for item in result), commands=sum(item.commands for item in result))
 
     def used_memory(self) -> int:
         """Return the bytes that the primaries have allocated."""

@@ -30,26 +30,26 @@ def write(document: Path, tables_text: str) -> None:
     document.write_text(f"{before}{BEGIN}\n\n{tables_text}\n\n{END}{after}", "utf-8")
 
 
-def tables(heading: str, found: Found, systems: Sequence[System]) -> str:
+def tables(heading: str, result: Found, systems: Sequence[System]) -> str:
     """Return all results but the ratios."""
-    figures, titles = Figures(found.rounds), {system.name: system.title for system in systems}
-    systems = [system for system in systems if f"{system.name} at all" not in found.gaps]
+    figures, titles = Figures(result.rounds), {system.name: system.title for system in systems}
+    systems = [system for system in systems if f"{system.name} at all" not in result.gaps]
     parts = [
         [heading],
         ["### Steps a second, one worker", "", *_rates(figures, systems)],
         ["### Several workers, steps a second", "", *_crowds(figures, systems)],
         ["### What a step costs", "", *_costs(figures, systems)],
-        ["### From a step's end to the next worker's function", "", *_hand_overs(found, systems)],
-        ["### A killed worker", "", *_killed(found, systems)],
-        ["### Not measured", "", *_gaps(found, titles)],
+        ["### From a step's end to the next worker's function", "", *_hand_overs(result, systems)],
+        ["### A killed worker", "", *_killed(result, systems)],
+        ["### Not measured", "", *_gaps(result, titles)],
     ]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def ratios(heading: str, found: Found, systems: Sequence[System]) -> str:
+def ratios(heading: str, result: Found, systems: Sequence[System]) -> str:
     """Return dcf divided by each peer."""
-    figures = Figures(found.rounds)
-    systems = [system for system in systems if f"{system.name} at all" not in found.gaps]
+    figures = Figures(result.rounds)
+    systems = [system for system in systems if f"{system.name} at all" not in result.gaps]
     parts = [
         [heading],
         ["### dcf : peer, in the same rounds", "", *_ratios(figures, systems, whole_rate)],
@@ -70,16 +70,16 @@ def _rates(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
 
 
 def _sizes(figures: Figures, system: System) -> list[str]:
-    found = ((SHAPES[shape], figures.of(system.name, Case(shape))) for shape in SHAPES)
-    return [f"{title} of {samples[0].steps}" for title, samples in found if samples and samples[0].steps < 1000]
+    result = ((SHAPES[shape], figures.of(system.name, Case(shape))) for shape in SHAPES)
+    return [f"{title} of {samples[0].steps}" for title, samples in result if samples and samples[0].steps < 1000]
 
 
 def _ratios(figures: Figures, systems: Sequence[System], rate: Callable[[Sample], float]) -> Iterator[str]:
-    ours, peers = ([one for one in systems if one.name.startswith("dcf") is own] for own in (True, False))
+    ours, peers = ([system for system in systems if system.name.startswith("dcf") is own] for own in (True, False))
     titles = [f"{SHAPES[case.shape]}, {case.concurrency} at once" for case in _CASES]
     rows = [
-        [f"{one.title} : {peer.title}", *(_small(figures.ratio(one.name, peer.name, case, rate)) for case in _CASES)]
-        for one in ours
+        [f"{own.title} : {peer.title}", *(_small(figures.ratio(own.name, peer.name, case, rate)) for case in _CASES)]
+        for own in ours
         for peer in peers
         if rate is whole_rate or peer.submits_first
     ]
@@ -100,15 +100,15 @@ def _crowds(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
 
 
 def _costs(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
-    asked: list[tuple[str, Callable[[str, Case], str]]] = [
+    request: list[tuple[str, Callable[[str, Case], str]]] = [
         ("CPU, ms", lambda name, case: _small(figures.per_step(name, case, cpu_of_all))),
-        ("of Redis, ms", lambda name, case: _small(figures.per_step(name, case, lambda one: 1000 * one.cpu_redis))),
-        ("commands", lambda name, case: _tenth(figures.per_step(name, case, lambda one: one.commands))),
-        ("packets", lambda name, case: _tenth(figures.per_step(name, case, lambda one: one.reads))),
-        ("bytes kept", lambda name, case: _whole(figures.per_step(name, case, lambda one: max(0, one.memory)))),
+        ("of Redis, ms", lambda name, case: _small(figures.per_step(name, case, lambda item: 1000 * item.cpu_redis))),
+        ("commands", lambda name, case: _tenth(figures.per_step(name, case, lambda item: item.commands))),
+        ("packets", lambda name, case: _tenth(figures.per_step(name, case, lambda item: item.reads))),
+        ("bytes kept", lambda name, case: _whole(figures.per_step(name, case, lambda item: max(0, item.memory)))),
     ]
-    titles = [f"{SHAPES[case.shape]}: {title}" for case in _COSTS for title, _ in asked]
-    rows = [[system.title, *(read(system.name, case) for case in _COSTS for _, read in asked)] for system in systems]
+    titles = [f"{SHAPES[case.shape]}: {title}" for case in _COSTS for title, _ in request]
+    rows = [[system.title, *(read(system.name, case) for case in _COSTS for _, read in request)] for system in systems]
     yield from _table(["", *titles], rows)
     yield ""
     yield (
@@ -117,19 +117,20 @@ def _costs(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
     )
 
 
-def _hand_overs(found: Found, systems: Sequence[System]) -> Iterator[str]:
+def _hand_overs(result: Found, systems: Sequence[System]) -> Iterator[str]:
     rows = [
         [system.title, f"{percentile(times, 50):.1f}", f"{percentile(times, 99):.1f}"]
         for system in systems
-        if len(times := found.hand_overs.get(system.name, [])) > 1
+        if len(times := result.hand_overs.get(system.name, [])) > 1
     ]
     yield from _table(["", "p50, ms", "p99, ms"], rows)
 
 
-def _killed(found: Found, systems: Sequence[System]) -> Iterator[str]:
+def _killed(result: Found, systems: Sequence[System]) -> Iterator[str]:
     titles = {system.name: system.title for system in systems}
     rows = [
-        [titles[one.system], str(one.in_hand), str(one.lost), str(one.repeated), _delay(one)] for one in found.killed
+        [titles[killed.system], str(killed.in_hand), str(killed.lost), str(killed.repeated), _delay(killed)]
+        for killed in result.killed
     ]
     yield from _table(["", "in progress", "not done", "done twice", "begun again after"], rows)
     yield ""
@@ -139,15 +140,15 @@ def _killed(found: Found, systems: Sequence[System]) -> Iterator[str]:
     )
 
 
-def _delay(one: Killed) -> str:
-    return f"not within {one.waited_s:.0f} s" if one.delay_s is None else f"{one.delay_s:.1f} s"
+def _delay(killed: Killed) -> str:
+    return f"not within {killed.waited_s:.0f} s" if killed.delay_s is None else f"{killed.delay_s:.1f} s"
 
 
-def _gaps(found: Found, titles: Mapping[str, str]) -> Iterator[str]:
-    for what, why in found.gaps.items():
-        name, _, rest = what.partition(" ")
+def _gaps(result: Found, titles: Mapping[str, str]) -> Iterator[str]:
+    for subject, why in result.gaps.items():
+        name, _, rest = subject.partition(" ")
         yield f"- {titles[name]} {rest.removeprefix('at all').strip()}: {why}".replace(" :", ":")
-    if not found.gaps:
+    if not result.gaps:
         yield "Nothing was left out."
 
 

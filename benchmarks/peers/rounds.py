@@ -36,9 +36,9 @@ class Found:
     gaps: dict[str, str] = field(default_factory=dict)
     load: list[float] = field(default_factory=list)
 
-    def skip(self, system: System, what: str, error: Exception | str) -> None:
+    def skip(self, system: System, subject: str, error: Exception | str) -> None:
         """Note why a system has no figure."""
-        self.gaps[f"{system.name} {what}"] = str(error)
+        self.gaps[f"{system.name} {subject}"] = str(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Plan:
     say: Say
 
 
-def available(plan: Plan, place: Place, found: Found) -> list[System]:
+def available(plan: Plan, place: Place, result: Found) -> list[System]:
     """Return the systems that can be started here; installs what is missing."""
     usable = []
     for system in plan.systems:
@@ -60,13 +60,13 @@ def available(plan: Plan, place: Place, found: Found) -> list[System]:
             system.start(place, Options(redis_url="redis://127.0.0.1:1"))
         except NotInstalled as error:
             plan.say(f"{system.title}: left out, {error}")
-            found.skip(system, "at all", error)
+            result.skip(system, "at all", error)
         else:
             usable.append(system)
     return usable
 
 
-def take_turns(bench: Bench, plan: Plan, systems: Sequence[System], found: Found) -> None:
+def take_turns(bench: Bench, plan: Plan, systems: Sequence[System], result: Found) -> None:
     """Measure round after round; no round begins that would probably not end in time."""
     longest = 0.0
     for number in range(plan.rounds):
@@ -74,52 +74,52 @@ def take_turns(bench: Bench, plan: Plan, systems: Sequence[System], found: Found
         if number and began + longest > plan.until:
             plan.say(f"no time for round {number + 1}")
             return
-        found.load.append(os.getloadavg()[0])
+        result.load.append(os.getloadavg()[0])
         samples: list[Sample] = []
-        found.rounds.append(samples)
+        result.rounds.append(samples)
         for workers, concurrency, shapes in SETTINGS:
             for system in systems:
                 options = Options(redis_url=bench.url_of(system), workers=workers, concurrency=concurrency)
-                _turn(bench, plan, system, options, shapes, found)
+                _turn(bench, plan, system, options, shapes, result)
         longest = max(longest, time.monotonic() - began)
 
 
-def _turn(bench: Bench, plan: Plan, system: System, options: Options, shapes: Sequence[Shape], found: Found) -> None:
+def _turn(bench: Bench, plan: Plan, system: System, options: Options, shapes: Sequence[Shape], result: Found) -> None:
     crew = "one worker" if options.workers == 1 else f"{options.workers} workers"
-    what = f"with {crew} at concurrency {options.concurrency}"
-    if f"{system.name} {what}" in found.gaps:
+    text = f"with {crew} at concurrency {options.concurrency}"
+    if f"{system.name} {text}" in result.gaps:
         return
     if options.concurrency > 1 and not system.has_concurrency():
-        found.skip(system, what, NO_CONCURRENCY)
+        result.skip(system, text, NO_CONCURRENCY)
         return
     if time.monotonic() > plan.until:
-        found.skip(system, what, "the time of the benchmark was over")
+        result.skip(system, text, "the time of the benchmark was over")
         return
-    said = []
+    words = []
     try:
         for sample in measure(bench, system, options, shapes, plan.repeats):
-            found.rounds[-1].append(sample)
-            said.append(f"{sample.shape} {sample.steps / sample.seconds:,.0f}")
+            result.rounds[-1].append(sample)
+            words.append(f"{sample.shape} {sample.steps / sample.seconds:,.0f}")
     except (TookTooLong, NotInstalled) as error:
-        found.skip(system, what, error)
-        said.append(str(error))
-    plan.say(f"round {len(found.rounds)}, {system.title} {what}: {', '.join(said)}")
+        result.skip(system, text, error)
+        words.append(str(error))
+    plan.say(f"round {len(result.rounds)}, {system.title} {text}: {', '.join(words)}")
 
 
-def hand_work_over(bench: Bench, plan: Plan, systems: Sequence[System], found: Found) -> None:
+def hand_work_over(bench: Bench, plan: Plan, systems: Sequence[System], result: Found) -> None:
     """Measure in each round how long work takes from one worker to another."""
     for _ in range(plan.rounds):
         for system in systems:
-            if time.monotonic() > plan.until or not system.wakes or f"{system.name} handing over" in found.gaps:
+            if time.monotonic() > plan.until or not system.wakes or f"{system.name} handing over" in result.gaps:
                 continue
             try:
-                found.hand_overs.setdefault(system.name, []).extend(hand_over(bench, system))
+                result.hand_overs.setdefault(system.name, []).extend(hand_over(bench, system))
             except (TookTooLong, NotInstalled) as error:
-                found.skip(system, "handing over", error)
+                result.skip(system, "handing over", error)
     plan.say("hand-overs are measured")
 
 
-def kill_workers(place: Place, plan: Plan, systems: Sequence[System], found: Found) -> None:
+def kill_workers(place: Place, plan: Plan, systems: Sequence[System], outcome: Found) -> None:
     """Kill a worker of each system, all at the same time, since they wait rather than work; each has its own Redis."""
 
     def kill(system: System) -> Killed | Exception:
@@ -133,7 +133,7 @@ def kill_workers(place: Place, plan: Plan, systems: Sequence[System], found: Fou
     with ThreadPoolExecutor(max_workers=len(systems)) as threads:
         for system, result in zip(systems, threads.map(kill, systems), strict=True):
             if isinstance(result, Exception):
-                found.skip(system, "with a killed worker", result)
+                outcome.skip(system, "with a killed worker", result)
             else:
-                found.killed.append(result)
+                outcome.killed.append(result)
     plan.say("workers were killed")

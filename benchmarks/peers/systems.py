@@ -62,8 +62,8 @@ class System:
     def size(self, shape: str, workers: int) -> int:
         """Return how large a run of this shape is."""
         sizes = self.crowd_sizes if self.crowd_sizes and workers > 1 else self.sizes
-        found: int = getattr(sizes, shape)
-        return found
+        size: int = getattr(sizes, shape)
+        return size
 
 
 def _program(python: str, module: str, role: str, options: Options) -> Command:
@@ -84,7 +84,7 @@ def _python_peer(name: str, module: str) -> Callable[[Place, Options], list[Comm
         python = str(place.environments.python(name))
         # Celery's own way to several workers is one worker with several processes.
         crew = [options] if name == "celery" and options.queues == 1 else each_worker(options)
-        workers = [_program(python, module, "worker", one) for one in crew]
+        workers = [_program(python, module, "worker", item) for item in crew]
         return [*workers, _program(python, module, "driver", options)]
 
     return start
@@ -93,11 +93,11 @@ def _python_peer(name: str, module: str) -> Callable[[Place, Options], list[Comm
 def _bullmq(place: Place, options: Options) -> list[Command]:
     folder = place.environments.node_modules()
 
-    def command(role: str, given: Options) -> Command:
-        words = ["node", "bullmq.mjs", role, json.dumps(asdict(given))]
+    def command(role: str, options: Options) -> Command:
+        words = ["node", "bullmq.mjs", role, json.dumps(asdict(options))]
         return Command(kind="worker" if role == "worker" else "driver", words=words, folder=folder)
 
-    return [*(command("worker", one) for one in each_worker(options)), command("driver", options)]
+    return [*(command("worker", options) for options in each_worker(options)), command("driver", options)]
 
 
 def _restate(place: Place, options: Options) -> list[Command]:
@@ -117,12 +117,12 @@ def _restate(place: Place, options: Options) -> list[Command]:
     serving = Command(
         kind="server", words=[server], environment=environment, ready=lambda _: _listens(admin) and _listens(ingress)
     )
-    workers = [_program(python, "on_restate", "worker", one) for one in each_worker(options)]
+    workers = [_program(python, "on_restate", "worker", options) for options in each_worker(options)]
     return [serving, *workers, _program(python, "on_restate", "driver", options)]
 
 
 def _dcf_library(_: Place, options: Options) -> list[Command]:
-    workers = [_program(sys.executable, "on_dcf", "worker", one) for one in each_worker(options)]
+    workers = [_program(sys.executable, "on_dcf", "worker", options) for options in each_worker(options)]
     return [*workers, _program(sys.executable, "on_dcf", "library-driver", options)]
 
 

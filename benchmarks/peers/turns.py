@@ -101,7 +101,7 @@ def _warm_up(crew: Crew, system: System, options: Options, shapes: Sequence[Shap
 
 def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shape, number: int) -> Sample:
     size, probe = system.size(shape, options.workers), bench.probe(system)
-    before, redis_before, own, held = _cpu(crew), probe.cpu(), probe.counters(), probe.used_memory()
+    before, redis_before, own, used_memory = _cpu(crew), probe.cpu(), probe.counters(), probe.used_memory()
     answer = crew.order({"run": f"{shape}-{number}", "shape": shape, "size": size}, RUN_S)
     spent, after, used = probe.counters(), _cpu(crew), probe.cpu() - redis_before
     return Sample(
@@ -115,7 +115,7 @@ def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shap
         cpu_workers=after[0] - before[0],
         cpu_servers=after[1] - before[1],
         cpu_redis=used,
-        memory=probe.used_memory() - held,
+        memory=probe.used_memory() - used_memory,
         **_difference(own, spent),
     )
 
@@ -149,8 +149,8 @@ def notes_of(log: Path) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     begun: dict[int, list[int]] = {}
     ended: dict[int, list[int]] = {}
     for line in log.read_text("ascii").splitlines() if log.exists() else []:
-        what, node, when, _ = line.split()
-        (begun if what == "begin" else ended).setdefault(int(node), []).append(int(when))
+        subject, node, when, _ = line.split()
+        (begun if subject == "begin" else ended).setdefault(int(node), []).append(int(when))
     return begun, ended
 
 

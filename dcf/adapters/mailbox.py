@@ -45,7 +45,7 @@ class Mailbox:
     def deliver_all(self, posts: Sequence[Post]) -> list[Delivery]:
         """Deliver several events, in one packet to Redis."""
         posted = self._inbox.put_all([_letter(post) for post in posts])
-        return [_delivery(post.agent_id, found) for post, found in zip(posts, posted, strict=True)]
+        return [_delivery(post.agent_id, posted) for post, posted in zip(posts, posted, strict=True)]
 
     def create_agent(self, wish: AgentWish) -> str:
         """Create a record, with the wished texts and tools."""
@@ -181,9 +181,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _part_id(given: str) -> str:
+def _part_id(text: str) -> str:
     """Return the id with only the characters that are safe in a JSONPath; ids made by dcf have no others."""
-    return "".join(character for character in given if character.isalnum() or character in "-_")
+    return "".join(character for character in text if character.isalnum() or character in "-_")
 
 
 def _noted(tool: str) -> dict[str, Json]:

@@ -39,7 +39,7 @@ class Platforms:
         default: str = MAILBOX,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._by_kind = {one.kind: one for one in platforms}
+        self._by_kind = {platform.kind: platform for platform in platforms}
         self._mailbox = self._by_kind[MAILBOX]
         self._records = records
         self._monotonic = monotonic
@@ -58,13 +58,13 @@ class Platforms:
 
     def get(self, kind: str | None) -> Platform:
         """Return the platform of this kind, or the default one. Raise InvalidArgument if this process lacks it."""
-        found = self._by_kind.get(self.default if kind is None else kind)
-        if found is None:
+        platform = self._by_kind.get(self.default if kind is None else kind)
+        if platform is None:
             raise InvalidArgument(
                 f"There is no agent platform '{clip(str(kind or self.default))}' here.",
                 f"This process has {', '.join(self._by_kind)}. Letta needs LETTA_BASE_URL.",
             )
-        return found
+        return platform
 
     def known(self, kind: str) -> Platform | None:
         """Return the platform of this kind; None if this process lacks it."""
@@ -73,21 +73,27 @@ class Platforms:
     def kinds_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
         """Return the kinds of these agents' platforms, which this process may lack; unknown ones are read together."""
         now = self._monotonic()
-        found = {one: kept[0] for one in agent_ids if (kept := self._kept.get(one)) is not None and kept[1] > now}
-        unknown = [one for one in dict.fromkeys(agent_ids) if one not in found]
+        kinds = {
+            agent_id: cached[0]
+            for agent_id in agent_ids
+            if (cached := self._kept.get(agent_id)) is not None and cached[1] > now
+        }
+        unknown = [agent_id for agent_id in dict.fromkeys(agent_ids) if agent_id not in kinds]
         if unknown:
             noted = self._records.platforms_of(unknown)
-            read = {one: noted.get(one) or self._by_form(one) for one in unknown}
+            read = {agent_id: noted.get(agent_id) or self._by_form(agent_id) for agent_id in unknown}
             if len(self._kept) + len(read) > _MOST_KEPT:
                 self._kept.clear()
-            self._kept |= {one: (kind, now + KEPT_S) for one, kind in read.items()}
-            found |= read
-        return found
+            self._kept |= {agent_id: (kind, now + KEPT_S) for agent_id, kind in read.items()}
+            kinds |= read
+        return kinds
 
     def remote_kinds_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
         """Return the kinds of those agents' platforms that are remote, of the platforms that this process has."""
-        remote = {kind for kind, one in self._by_kind.items() if one.deliverer.is_remote}
-        return {one: kind for one, kind in self.kinds_of(agent_ids).items() if kind in remote} if remote else {}
+        remote = {kind for kind, platform in self._by_kind.items() if platform.deliverer.is_remote}
+        return (
+            {agent_id: kind for agent_id, kind in self.kinds_of(agent_ids).items() if kind in remote} if remote else {}
+        )
 
     def kind_of(self, agent_id: str) -> str:
         """Return the kind of the agent's platform, which this process may lack."""
@@ -96,10 +102,10 @@ class Platforms:
     def of(self, agent_id: str) -> Platform:
         """Return the agent's platform. Raise PlatformUnavailable if this process lacks it."""
         kind = self.kind_of(agent_id)
-        found = self._by_kind.get(kind)
-        if found is None:
+        platform = self._by_kind.get(kind)
+        if platform is None:
             raise PlatformUnavailable(_lacking(agent_id, kind), retry_after_s=_ELSEWHERE_RETRY_S)
-        return found
+        return platform
 
     def provisioner_of(self, agent_id: str) -> Provisioner:
         """Return what finds and deletes the agent: its platform, or the mailbox, which has the records."""
@@ -127,7 +133,11 @@ class Platforms:
 
     def provisioners(self) -> dict[str, Provisioner]:
         """Return what finds agents, by kind."""
-        return {one.kind: one.provisioner for one in self._by_kind.values() if one.provisioner is not None}
+        return {
+            platform.kind: platform.provisioner
+            for platform in self._by_kind.values()
+            if platform.provisioner is not None
+        }
 
     def register(
         self,
@@ -165,7 +175,7 @@ class Platforms:
     @property
     def is_remote(self) -> bool:
         """True if some agents are behind one server, which may be down with all of them."""
-        return any(one.deliverer.is_remote and one.has_one_server for one in self._by_kind.values())
+        return any(platform.deliverer.is_remote and platform.has_one_server for platform in self._by_kind.values())
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Deliver the event to the agent's platform, if this process has it."""
@@ -189,7 +199,7 @@ class Platforms:
         ]
 
     def _by_form(self, agent_id: str) -> str:
-        return next((one.kind for one in self._by_kind.values() if one.is_own_id(agent_id)), MAILBOX)
+        return next((platform.kind for platform in self._by_kind.values() if platform.is_own_id(agent_id)), MAILBOX)
 
 
 def lacking(agent_id: str, kind: str) -> Delivery:
@@ -207,6 +217,6 @@ def _lacking(agent_id: str, kind: str) -> str:
 
 
 def _own(own: Port | None, of_records: Port | None) -> Port:
-    found = own if own is not None else of_records
-    assert found is not None, "the mailbox has all ports"
-    return found
+    port = own if own is not None else of_records
+    assert port is not None, "the mailbox has all ports"
+    return port

@@ -27,10 +27,10 @@ def artifacts_of(settings: Settings, connections: Connections, parts: PartsOfRun
         has_store=where is not None,
     )
     store = ArtifactStore(connections, wait_replicas=settings.wait_replicas)
-    found = Artifacts(parts.plane, store, open_blob_store(where), limits)
+    artifacts = Artifacts(parts.plane, store, open_blob_store(where), limits)
 
     def forget(workflow_id: str, meta: Mapping[str, Json]) -> None:
-        found.forget_run(blobs_of(workflow_id, meta.get("created_at")))
+        artifacts.forget_run(blobs_of(workflow_id, meta.get("created_at")))
 
     parts.retention.after_deletion(forget)
-    return found
+    return artifacts

@@ -64,11 +64,11 @@ def platform_parts(settings: Settings, connections: Connections, plane: ControlP
 def _notifications(
     parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
 ) -> tuple[Notifications, Lanes]:
-    lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
-    found = Notifications(
+    lanes, deliver_told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
+    notifications = Notifications(
         parts.plane,
         parts.outbox,
-        told,
+        deliver_told,
         platforms,
         together,
         mailbox,
@@ -76,8 +76,8 @@ def _notifications(
         to_anybody=to_anybody,
         lanes=lanes,
     )
-    parts.retention.before_deletion(found.take_leave)
-    return found, lanes
+    parts.retention.before_deletion(notifications.take_leave)
+    return notifications, lanes
 
 
 def clock_of(
@@ -130,8 +130,13 @@ def open_exports(
 
 def guarded(here: Sequence[Platform], parts: PlatformParts) -> tuple[Platforms, dict[str, Breaker]]:
     """Put a circuit breaker before each remote platform, so that deliveries wait for none that does not answer."""
-    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote and one.has_one_server}
-    guarded = [one if (breaker := breakers.get(one.kind)) is None else _behind(breaker, one) for one in here]
+    breakers = {
+        platform.kind: Breaker() for platform in here if platform.deliverer.is_remote and platform.has_one_server
+    }
+    guarded = [
+        platform if (breaker := breakers.get(platform.kind)) is None else _behind(breaker, platform)
+        for platform in here
+    ]
     return Platforms(guarded, parts.records, default_kind(parts.settings)), breakers
 
 

@@ -95,8 +95,8 @@ KINDS: Final[Mapping[str, Opening]] = {MAILBOX: _open_mailbox, "letta": _open_le
 def open_platforms(parts: PlatformParts) -> Iterator[tuple[Platform, ...]]:
     """Open the platforms that the settings ask for; the mailbox is always one of them."""
     with ExitStack() as resources:
-        found = [resources.enter_context(opening(parts)) for opening in KINDS.values()]
-        yield tuple(one for one in found if one is not None)
+        opened = [resources.enter_context(opening(parts)) for opening in KINDS.values()]
+        yield tuple(platform for platform in opened if platform is not None)
 
 
 def default_kind(settings: Settings) -> str:

@@ -42,6 +42,6 @@ def _catalogue(
     settings: Settings, connections: Connections, parts: PartsOfRuns, skills: Library
 ) -> DefinitionCatalogue:
     """Return the catalogue; from now on it lists the workflows that runs are started from."""
-    found = DefinitionCatalogue(connections, parts.definitions, skills, wait_replicas=settings.wait_replicas)
-    parts.definitions.after_keeping(found.list_kept)
-    return found
+    catalogue = DefinitionCatalogue(connections, parts.definitions, skills, wait_replicas=settings.wait_replicas)
+    parts.definitions.after_keeping(catalogue.list_kept)
+    return catalogue

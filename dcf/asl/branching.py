@@ -36,11 +36,11 @@ def opened_parallel(state: Parallel, path: str, source: str | None, entry: Entry
 
 
 def opened_map(
-    state: Map, path: str, source: str | None, entry: Entry, found: list[Json], around: Surroundings
+    state: Map, path: str, source: str | None, entry: Entry, document: list[Json], around: Surroundings
 ) -> OpenScope:
     """Return the scope that entering a Map opens, once its items are known."""
     effective = state.flow.document(entry.raw, around)
-    items = mapping.batches(state, found, effective, around)
+    items = mapping.batches(state, document, effective, around)
     return OpenScope(
         path=path,
         source=source,

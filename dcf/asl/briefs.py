@@ -40,12 +40,14 @@ class Instructions:
         """True if there are no expressions: the text is the same for every input."""
         return self.pieces == (self.text,)
 
-    def shown(self, given: Json) -> str:
+    def shown(self, state_input: Json) -> str:
         """Return the text for this input of the worker. A failed expression is replaced by the reason."""
         if self.is_plain:
             return self.text
         around = Surroundings()
-        whole = "".join(one if isinstance(one, str) else _value(one, given, around) for one in self.pieces)
+        whole = "".join(
+            piece if isinstance(piece, str) else _value(piece, state_input, around) for piece in self.pieces
+        )
         return whole if len(whole) <= MAX_SHOWN else f"{clip(whole, MAX_SHOWN)} [cut after {MAX_SHOWN} characters]"
 
 
@@ -73,9 +75,9 @@ class TaskBrief:
         return () if self.schema is None else misfits(self.schema, output)
 
 
-def _value(query: Query, given: Json, around: Surroundings) -> str:
+def _value(query: Query, state_input: Json, around: Surroundings) -> str:
     try:
-        found = render(query, {"input": given}, around)
+        rendered = render(query, {"input": state_input}, around)
     except StateError as error:
         return f"[cannot be shown: {clip(error.cause or error.error, _LONGEST_FAILURE)}]"
-    return clip(found if isinstance(found, str) else dump(found), _LONGEST_VALUE)
+    return clip(rendered if isinstance(rendered, str) else dump(rendered), _LONGEST_VALUE)

@@ -162,10 +162,10 @@ def wanted(machine: Machine, path: str, visits: Visits, context: Context, clock:
     """Return again what the Map at `path` needs to have read, after it answered with NeedItems."""
     here, entry = _place(machine, path, Map), _entry(visits, path)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
-    found = run.wanted(here, None, entry)
-    if found is None:
+    need_items = run.wanted(here, None, entry)
+    if need_items is None:
         raise InvalidArgument(f"'{path}' reads no items.")
-    return found
+    return need_items
 
 
 def supply_items(machine: Machine, path: str, visits: Visits, items: Json, context: Context, clock: Clock) -> Advance:
@@ -188,7 +188,7 @@ def _place(machine: Machine, path: str, *kinds: type) -> Place:
 
 
 def _entry(visits: Visits, path: str) -> Entry:
-    found = visits.get(path)
-    if found is None:
+    visit = visits.get(path)
+    if visit is None:
         raise InvalidArgument(f"'{path}' is not open.")
-    return found.entry if isinstance(found, OpenScope) else found
+    return visit.entry if isinstance(visit, OpenScope) else visit

@@ -28,18 +28,18 @@ class Arrival:
 
 
 def surroundings(
-    here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int, spending: Spending
+    here: Place, entry: Entry, outside: Mapping[str, Json], clock: Clock, turn: int, spending: Spending
 ) -> Surroundings:
     """Return what a state may read besides its input; `turn` numbers the evaluations within one step."""
     luck = f"{clock.seed}\n{here.path}\n{turn}"
-    context = Context(partial(_context, here, entry, given, clock.seed))
+    context = Context(partial(_context, here, entry, outside, clock.seed))
     return Surroundings(
         context=context,
         variables=entry.variables,
         chance=Chance(luck),
         millis=clock.micros // 1_000,
         spending=spending,
-        may_risk=not isinstance(given, RunContext) or given.may_risk,
+        may_risk=not isinstance(outside, RunContext) or outside.may_risk,
     )
 
 
@@ -69,14 +69,14 @@ def _read_input(kind: Kind, effective: Json) -> object:
     return LANGUAGE.resources[kind].entered(effective) if kind in LANGUAGE.resources else None
 
 
-def _context(here: Place, entry: Entry, given: Mapping[str, Json], visit: str) -> dict[str, Json]:
+def _context(here: Place, entry: Entry, outside: Mapping[str, Json], visit: str) -> dict[str, Json]:
     about: dict[str, Json] = {"Name": here.name, "EnteredTime": entry.entered_at}
-    context: dict[str, Json] = {**given, "State": about}
+    context: dict[str, Json] = {**outside, "State": about}
     if isinstance(here.state, Workable):
         about["RetryCount"] = sum(entry.retries)
     if entry.item is not None:
         context["Map"] = {"Item": {"Index": entry.item[0], "Value": entry.item[1]}}
     if isinstance(here.state, Task) and here.state.served_by.gets_token and "Task" not in context:
-        token = given.task_token(here.path, visit) if isinstance(given, RunContext) else None
+        token = outside.task_token(here.path, visit) if isinstance(outside, RunContext) else None
         context["Task"] = {"Token": STAND_IN if token is None else token}
     return context

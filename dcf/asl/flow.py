@@ -96,6 +96,6 @@ def assigned(template: Template | None, document: Json, around: Surroundings) ->
     """Render an Assign; return no variables when there is none."""
     if template is None:
         return {}
-    found: Mapping[str, Json] = render(template, document, around)
-    refuse_too_much({**around.variables, **found})
-    return found
+    assigned: Mapping[str, Json] = render(template, document, around)
+    refuse_too_much({**around.variables, **assigned})
+    return assigned

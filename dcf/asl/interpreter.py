@@ -133,15 +133,15 @@ class EngineCall:
         As on AWS, a missed heartbeat matches rules for heartbeats and for timeouts, and is reported as a timeout.
         `worked`: the state's work succeeded, and then a field such as Output or Assign failed.
         """
-        state, told = here.state, TIMEOUT if error == HEARTBEAT else error
+        state, error_name = here.state, TIMEOUT if error == HEARTBEAT else error
         match met(state, entry.retries, error, worked=worked):
             case Retrying(retries=retries, retrier=retrier, count=count):
                 wait = delay_micros(retrier, count, self.around(here, entry).chance)
-                self._retry(here, replace(entry, retries=retries, silent=0), wait, told, cause)
+                self._retry(here, replace(entry, retries=retries, silent=0), wait, error_name, cause)
             case Catcher() as catcher:
-                self._catch(here, entry, catcher, told, cause)
+                self._catch(here, entry, catcher, error_name, cause)
             case None:
-                self.broke(here, told, cause)
+                self.broke(here, error_name, cause)
 
     def close(self, owner: str, error: str | None, cause: str | None) -> None:
         """Close a scope because a branch failed: everything in it is cancelled, and its state fails."""
@@ -154,10 +154,10 @@ class EngineCall:
 
     def opened(self, owner: str) -> OpenScope:
         """Return the record of an open scope; raise KeyError if there is none."""
-        found = self.live[owner].opened if owner in self.live else self.visits[owner]
-        if not isinstance(found, OpenScope):
+        opened = self.live[owner].opened if owner in self.live else self.visits[owner]
+        if not isinstance(opened, OpenScope):
             raise KeyError(owner)
-        return found
+        return opened
 
     def open_iteration(self, owner: str, index: int) -> None:
         """Start one iteration of a Map."""
@@ -185,37 +185,37 @@ class EngineCall:
             self.open_iteration(owner, index)
             return
         opened, branch, scope = self.opened(owner), state.branches[index], open_scope(owner, index)
-        given, entry = opened.effective, opened.entry
-        self.go(branch, scope, branch.start_at, None, given, entry.variables, entry.item, entry.silent + 1)
+        effective, entry = opened.effective, opened.entry
+        self.go(branch, scope, branch.start_at, None, effective, entry.variables, entry.item, entry.silent + 1)
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
         """Continue after all branches or iterations ended."""
-        state, found = here.state, [result for result in results if result is not TOLERATED]
+        state, kept_results = here.state, [result for result in results if result is not TOLERATED]
         if not isinstance(state, Map) or state.writer is None:
-            self.worked(here, entry, found)
+            self.worked(here, entry, kept_results)
             return
         try:
             written = mapping.write_to(state, entry.raw, here.name, self.around(here, entry))
         except StateError as error:
             self.failed(here, entry, error.error, error.cause)
             return
-        self.steps.append(WriteResults(path=here.path, results=found, **written))
+        self.steps.append(WriteResults(path=here.path, results=kept_results, **written))
         self.worked(here, entry, written["details"])
 
     def wanted(self, here: Place, source: str | None, entry: Entry) -> NeedItems | None:
         """Return what a Map needs to have read; None when the items are in its input."""
         state = here.state
         assert isinstance(state, Map), "only a Map has items"
-        found = mapping.read_from(state, entry.raw, self.around(here, entry))
-        return None if found is None else NeedItems(path=here.path, source=source, entry=entry, **found)
+        reading = mapping.read_from(state, entry.raw, self.around(here, entry))
+        return None if reading is None else NeedItems(path=here.path, source=source, entry=entry, **reading)
 
     def supplied(self, here: Place, entry: Entry, read: Json) -> None:
         """Open a Map whose items have been read."""
         state = here.state
         assert isinstance(state, Map), "only a Map reads items"
         try:
-            around, found = self.around(here, entry), mapping.items_read(state, read)
-            self._open_map(here, entry, opened_map(state, here.path, None, entry, found, around))
+            around, items_read = self.around(here, entry), mapping.items_read(state, read)
+            self._open_map(here, entry, opened_map(state, here.path, None, entry, items_read, around))
         except StateError as error:
             self.failed(here, entry, error.error, error.cause)
 
@@ -383,8 +383,8 @@ class EngineCall:
         if needed is not None:
             self.steps.append(needed)
             return
-        found = mapping.items_of(state, entry.raw, around)
-        self._open_map(here, entry, opened_map(state, here.path, source, entry, found, around))
+        items = mapping.items_of(state, entry.raw, around)
+        self._open_map(here, entry, opened_map(state, here.path, source, entry, items, around))
 
     def _open_map(self, here: Place, entry: Entry, opened: OpenScope) -> None:
         self._open(opened)

@@ -299,7 +299,7 @@ class Machine:
         return not replaced or bool(state.catchers or state.retriers) or state.flow.assign is not None
 
     def _find_next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
-        pending, found, ends = deque([name]), [], False
+        pending, targets, ends = deque([name]), [], False
         seen: set[str] = set()
         while pending:
             current = pending.popleft()
@@ -309,10 +309,10 @@ class Machine:
                     continue
                 seen.add(target)
                 if self.states[target].stays:
-                    found.append(target)
+                    targets.append(target)
                 else:
                     pending.append(target)
-        return tuple(found), ends
+        return tuple(targets), ends
 
     def _find_tasks_after(self, name: str | None) -> Iterator[str]:
         waits = name is None and self.states[self.start_at].stays

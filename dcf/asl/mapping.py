@@ -137,54 +137,54 @@ def batches(state: Map, items: list[Json], effective: Json, around: Surroundings
 def _batch_limits(state: Map, batcher: Batcher, effective: Json, around: Surroundings) -> tuple[int, int]:
     most = _number(state, "MaxItemsPerBatch", batcher.max_items, effective, around)
     size = _number(state, "MaxInputBytesPerBatch", batcher.max_bytes, effective, around)
-    for name, found in (("MaxItemsPerBatch", most), ("MaxInputBytesPerBatch", size)):
-        if found is not None and (found < 1 or found != int(found)):
+    for name, limit in (("MaxItemsPerBatch", most), ("MaxInputBytesPerBatch", size)):
+        if limit is not None and (limit < 1 or limit != int(limit)):
             raise _wrong(state, f"{name} must be a positive integer.")
     return int(most or MAX_ITEMS), int(size or MAX_BATCH_BYTES)
 
 
 def _cut(items: list[Json], most: int, size: int) -> Iterator[list[Json]]:
     batch: list[Json] = []
-    held = 0
+    weight_of_batch = 0
     for item in items:
         weight = byte_length(item) + 1
-        if batch and (len(batch) == most or held + weight > size):
+        if batch and (len(batch) == most or weight_of_batch + weight > size):
             yield batch
-            batch, held = [], 0
+            batch, weight_of_batch = [], 0
         batch.append(item)
-        held += weight
+        weight_of_batch += weight
     if batch:
         yield batch
 
 
-def _listed(state: Map, found: Json) -> list[Json]:
-    if isinstance(found, dict) and state.flow.jsonata and state.distributed:
-        return [{"Key": key, "Value": value} for key, value in found.items()]
-    if not isinstance(found, list):
-        raise _not_an_array(state, found)
-    if len(found) > MAX_ITEMS:
+def _listed(state: Map, items: Json) -> list[Json]:
+    if isinstance(items, dict) and state.flow.jsonata and state.distributed:
+        return [{"Key": key, "Value": value} for key, value in items.items()]
+    if not isinstance(items, list):
+        raise _not_an_array(state, items)
+    if len(items) > MAX_ITEMS:
         raise _wrong(state, f"The Map has more than {MAX_ITEMS} items.")
-    return found
+    return items
 
 
-def _not_an_array(state: Map, found: Json) -> StateError:
-    name = kind(found).split()[-1]
+def _not_an_array(state: Map, document: Json) -> StateError:
+    name = kind(document).split()[-1]
     if isinstance(state.items, Query):
-        shown = clip(dump(found), 200)
-        what = f"returned an unexpected result type. Expected 'array', but was '{name}' for value: {shown}"
-        return state.items.failure(what)
-    return _wrong(state, f"Map state input must be an array but was: {clip(dump(found), 200)}")
+        shown = clip(dump(document), 200)
+        problem = f"returned an unexpected result type. Expected 'array', but was '{name}' for value: {shown}"
+        return state.items.failure(problem)
+    return _wrong(state, f"Map state input must be an array but was: {clip(dump(document), 200)}")
 
 
 def _number(state: Map, field: str, source: Template | None, document: Json, around: Surroundings) -> float | None:
     if source is None:
         return None
-    found = source.render(document, around)
-    if isinstance(found, str) and not state.flow.jsonata and _NUMERIC.fullmatch(found):
-        found = float(found)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise _wrong(state, f"{field} refers to the value {clip(dump(found), 200)}, which is not a number.")
-    return found
+    rendered = source.render(document, around)
+    if isinstance(rendered, str) and not state.flow.jsonata and _NUMERIC.fullmatch(rendered):
+        rendered = float(rendered)
+    if isinstance(rendered, bool) or not isinstance(rendered, int | float):
+        raise _wrong(state, f"{field} refers to the value {clip(dump(rendered), 200)}, which is not a number.")
+    return rendered
 
 
 def _wrong(state: Map, cause: str) -> StateError:

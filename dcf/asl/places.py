@@ -52,7 +52,7 @@ def machine_of(machine: Machine, scope: str) -> Machine:
 
 
 def _inside(machine: Machine, name: str, index: int) -> Machine:
-    found = machine.states[name].machine_at(index)
-    if found is None:
+    result = machine.states[name].machine_at(index)
+    if result is None:
         raise KeyError(name)
-    return found
+    return result

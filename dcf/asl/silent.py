@@ -31,13 +31,13 @@ def silent(here: Place, raw: Json, around: Surroundings) -> tuple[Json, str | No
 
 
 def caught_output(
-    flow: Flow, catcher: Catcher, raw: Json, told: Json, around: Surroundings
+    flow: Flow, catcher: Catcher, raw: Json, error_output: Json, around: Surroundings
 ) -> tuple[Json, Mapping[str, Json]]:
     """Return the output of a Catcher and the variables that it sets."""
     if not flow.jsonata:
-        return place(catcher.result_path, raw, told), assigned(catcher.assign, told, around)
-    document = {"input": raw, "errorOutput": told}
-    output = told if catcher.output is None else render(catcher.output, document, around)
+        return place(catcher.result_path, raw, error_output), assigned(catcher.assign, error_output, around)
+    document = {"input": raw, "errorOutput": error_output}
+    output = error_output if catcher.output is None else render(catcher.output, document, around)
     return output, assigned(catcher.assign, document, around)
 
 

@@ -60,16 +60,16 @@ def name_of(path: str) -> str:
 @lru_cache(maxsize=4096)
 def ancestors(path: str) -> tuple[str, ...]:
     """List the paths of the Parallel and Map states around a state, outermost first; raise KeyError for no path."""
-    found: list[str] = []
+    owners: list[str] = []
     scope = split(path)[0]
     while scope:
         try:
             owner, _ = split_scope(scope)
         except ValueError:
             raise KeyError(path) from None
-        found.append(owner)
+        owners.append(owner)
         scope = split(owner)[0]
-    return tuple(reversed(found))
+    return tuple(reversed(owners))
 
 
 @lru_cache(maxsize=4096)
@@ -97,8 +97,8 @@ def within(path: str, owner: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _encoded(name: str) -> str:
-    return _SPECIAL.sub(lambda found: _CODES[found.group()], name)
+    return _SPECIAL.sub(lambda match: _CODES[match.group()], name)
 
 
 def _decoded(component: str) -> str:
-    return _CODE.sub(lambda found: _CHARACTERS[found.group(1)], component) if "%" in component else component
+    return _CODE.sub(lambda match: _CHARACTERS[match.group(1)], component) if "%" in component else component

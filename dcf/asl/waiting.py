@@ -49,22 +49,22 @@ def timeouts(task: Task, raw: Json, around: Surroundings) -> tuple[int | None, i
 def _limit(source: Template | None, document: Json, around: Surroundings, field: str, *, jsonata: bool) -> int | None:
     if source is None:
         return None
-    found = source.render(document, around)
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= MAX_TIMEOUT_S:
+    rendered = source.render(document, around)
+    if isinstance(rendered, bool) or not isinstance(rendered, int) or not 0 < rendered <= MAX_TIMEOUT_S:
         raise _wrong(jsonata=jsonata, cause=f"{field} must be a positive integer up to {MAX_TIMEOUT_S}.")
-    return found
+    return rendered
 
 
-def _seconds(state: Wait, found: Json) -> int:
-    if isinstance(found, bool) or not isinstance(found, int):
+def _seconds(state: Wait, value: Json) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong(jsonata=state.flow.jsonata, cause=f"The {state.field} of the Wait state is not an integer.")
-    if found < 0:
+    if value < 0:
         raise _wrong(jsonata=state.flow.jsonata, cause=f"The {state.field} of the Wait state is negative.")
-    return found
+    return value
 
 
-def _moment(state: Wait, found: Json) -> int:
-    moment = instant(found)
+def _moment(state: Wait, document: Json) -> int:
+    moment = instant(document)
     if moment is None:
         cause = f"The {state.field} of the Wait state is not an RFC 3339 timestamp."
         raise _wrong(jsonata=state.flow.jsonata, cause=cause)

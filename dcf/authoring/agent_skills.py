@@ -34,10 +34,10 @@ def read(files: SourceFiles) -> tuple[list[SkillEntry], list[ToolEntry]]:
     skills: list[SkillEntry] = []
     tools: list[ToolEntry] = []
     for folder in skill_folders(files):
-        found = _read_folder(files, folder)
-        if found is not None:
-            skills.append(found[0])
-            tools += found[1]
+        entries = _read_folder(files, folder)
+        if entries is not None:
+            skills.append(entries[0])
+            tools += entries[1]
     return skills, tools
 
 
@@ -97,7 +97,7 @@ def _read_sidecar(files: SourceFiles, folder: str) -> tuple[Members, list[ToolEn
 
 def _data_sources(files: SourceFiles, folder: str, described: dict[str, Located]) -> list[Located]:
     """Make a data source of each reference. The sidecar may describe one further, by its file's name."""
-    found = []
+    sources = []
     names = files.find(f"{folder}/references/**/*.md")
     by_stem = {PurePosixPath(name).stem: name for name in names}
     for stem in described.keys() - by_stem.keys():
@@ -114,5 +114,5 @@ def _data_sources(files: SourceFiles, folder: str, described: dict[str, Located]
             "id": Located(path.stem, place),
             "file": Located(str(path.relative_to(folder)), place),
         }
-        found.append(Located(members, place))
-    return found
+        sources.append(Located(members, place))
+    return sources

@@ -54,7 +54,7 @@ class CatalogueSources:
 
 def read_catalogue(root: Path, owner: Owner) -> CatalogueSources:
     """Read all definitions below a directory, for everybody or for a project."""
-    found: list[NewDefinition] = []
+    definitions: list[NewDefinition] = []
     problems: list[SourceProblem] = []
     warnings: list[str] = []
 
@@ -64,22 +64,22 @@ def read_catalogue(root: Path, owner: Owner) -> CatalogueSources:
         if made is not None and not report.problems:
             made = _checked(made, name, report)
         if made is not None and not report.problems:
-            found.append(made)
+            definitions.append(made)
         problems.extend(report.problems)
         warnings.extend(report.warnings)
 
     listing = SourceFiles(root, Report())
     for folder, kind in _FOLDERS.items():
         for name in listing.find(f"{folder}/**/*.md"):
-            take(name, lambda files, one, kind=kind: _read_markdown(files, one, kind, owner), root)  # type: ignore[misc]
+            take(name, lambda files, name, kind=kind: _read_markdown(files, name, kind, owner), root)  # type: ignore[misc]
     for name in listing.find(f"{_CONTRACTS}/**/*{_SCHEMA}"):
-        take(name, lambda files, one: _read_contract(files, one, owner), root)
+        take(name, lambda files, name: _read_contract(files, name, owner), root)
     jobs = root / job_files.HIDDEN
     for name in SourceFiles(jobs, listing.report).find(job_files.PATTERN):
-        take(name, lambda files, one: job_files.read_job(files, one, owner), jobs)
+        take(name, lambda files, fields: job_files.read_job(files, fields, owner), jobs)
     problems.extend(listing.report.problems)
-    problems.extend(_twice(found))
-    if not found and not problems:
+    problems.extend(_twice(definitions))
+    if not definitions and not problems:
         message = "The directory holds no definitions."
         hint = (
             "Write agents/NAME.md, rules/NAME.md, workflows/NAME.md, contracts/NAME.schema.json, or "
@@ -87,17 +87,17 @@ def read_catalogue(root: Path, owner: Owner) -> CatalogueSources:
         )
         place = SourcePlace(root.name or ".")
         problems.append(SourceProblem(place=place, code="no_sources", message=message, hint=hint))
-    return CatalogueSources(definitions=tuple(found), problems=tuple(problems), warnings=tuple(warnings))
+    return CatalogueSources(definitions=tuple(definitions), problems=tuple(problems), warnings=tuple(warnings))
 
 
 def _read_contract(files: SourceFiles, name: str, owner: Owner) -> NewDefinition | None:
     text = files.read(name)
-    found = None if text is None else read_json(text, SourcePlace(name), files.report, max_bytes=MAX_FILE)
-    if found is None:
+    document = None if text is None else read_json(text, SourcePlace(name), files.report, max_bytes=MAX_FILE)
+    if document is None:
         return None
     contract = PurePosixPath(name).name.removesuffix(_SCHEMA)
     return NewDefinition(
-        kind=DefinitionKind.CONTRACT, name=contract, content=found.plain(), author=AUTHOR, owner=owner, source=name
+        kind=DefinitionKind.CONTRACT, name=contract, content=document.plain(), author=AUTHOR, owner=owner, source=name
     )
 
 
@@ -109,8 +109,8 @@ def _read_markdown(files: SourceFiles, name: str, kind: DefinitionKind, owner: O
     front, body = parts
     everything = tuple(front.value) if isinstance(front.value, dict) else ()
     fields = LocatedFields(front, files.report, (*_KNOWN, *everything))
-    more = {one: part.plain() for one, part in fields.members.items() if one not in _KNOWN}
-    phases = [_phase(one, files.report) for one in fields.items("phases", most=_MOST_PHASES)]
+    more = {name: part.plain() for name, part in fields.members.items() if name not in _KNOWN}
+    phases = [_phase(phase, files.report) for phase in fields.items("phases", most=_MOST_PHASES)]
     _check_phases(phases, fields)
     return NewDefinition(
         kind=kind,
@@ -145,13 +145,13 @@ def _phase(node: Located, report: Report) -> dict[str, object]:
 
 def _check_phases(phases: list[dict[str, object]], fields: LocatedFields) -> None:
     """Report phases of the same name, and those that wait for what is no phase or for each other."""
-    names = [str(one["phase"]) for one in phases]
-    needs = {str(one["phase"]): [str(need) for need in _list(one["dependsOn"])] for one in phases}
+    names = [str(phase["phase"]) for phase in phases]
+    needs = {str(phase["phase"]): [str(need) for need in _list(phase["dependsOn"])] for phase in phases}
     place = fields.place_of("phases")
     for name in sorted({name for name in names if names.count(name) > 1}):
         fields.report.refuse(place, "twice", f"There are two phases '{name}'.", "Rename one of them.")
-    for name, wanted in needs.items():
-        for need in sorted(set(wanted) - set(names)):
+    for name, needed in needs.items():
+        for need in sorted(set(needed) - set(names)):
             fields.report.refuse(
                 place, "unknown_phase", f"Phase '{name}' depends on '{need}', which is none.", "Correct dependsOn."
             )
@@ -173,14 +173,14 @@ def _checked(made: NewDefinition, name: str, report: Report) -> NewDefinition | 
         return None
 
 
-def _twice(found: list[NewDefinition]) -> list[SourceProblem]:
+def _twice(definitions: list[NewDefinition]) -> list[SourceProblem]:
     """Return a problem for each file with a name that another one of its kind has."""
     seen: dict[tuple[str, str], str | None] = {}
     problems = []
-    for one in found:
-        first = seen.setdefault((str(one.kind), one.name), one.source)
-        if first != one.source:
-            message = f"{one.source} and {first} are both the {one.kind} '{one.name}'."
-            place = SourcePlace(one.source or "")
+    for document in definitions:
+        first = seen.setdefault((str(document.kind), document.name), document.source)
+        if first != document.source:
+            message = f"{document.source} and {first} are both the {document.kind} '{document.name}'."
+            place = SourcePlace(document.source or "")
             problems.append(SourceProblem(place=place, code="twice", message=message, hint="Rename one of them."))
     return problems

@@ -75,8 +75,8 @@ _CASE_COLUMNS: Final[Mapping[str, Cell]] = {
 def read_skills(files: SourceFiles, skills_csv: str, references_csv: str | None) -> list[SkillEntry]:
     """Read the skills; with a table of references, also the tools that they refer to."""
     rows = _table(files, skills_csv, _SKILL_COLUMNS, ("manifestId", "skillName", "skillVersion", "skillDirectives"))
-    wanted = ("manifestId", "serverId", "toolName")
-    references = [] if references_csv is None else _table(files, references_csv, _REFERENCE_COLUMNS, wanted)
+    required_columns = ("manifestId", "serverId", "toolName")
+    references = [] if references_csv is None else _table(files, references_csv, _REFERENCE_COLUMNS, required_columns)
     by_skill = _grouped(references, ("manifestId",), files.report)
     known = {_key(row, ("manifestId",)) for row in rows}
     for key in by_skill.keys() - known:
@@ -105,11 +105,11 @@ def _table(files: SourceFiles, name: str, columns: Mapping[str, Cell], required:
 
 
 def _grouped(rows: Sequence[Row], columns: Sequence[str], report: Report) -> dict[tuple[str, ...], list[Row]]:
-    found: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if _has(row, columns, report):
-            found.setdefault(_key(row, columns), []).append(row)
-    return found
+            groups.setdefault(_key(row, columns), []).append(row)
+    return groups
 
 
 def _has(row: Row, columns: Sequence[str], report: Report) -> bool:
@@ -139,7 +139,7 @@ def _skill(row: Row, references: Sequence[Row], report: Report) -> SkillEntry:
     }
     members = _renamed(cells, names) | {
         "permissions": Located(permissions, row.place),
-        "tools": Located([_reference(one, report) for one in references], row.place),
+        "tools": Located([_reference(reference, report) for reference in references], row.place),
     }
     if "dataSources.json" in cells:
         members["dataSources"] = _data_sources(cells["dataSources.json"])
@@ -191,7 +191,7 @@ def _tool(row: Row, cases: Sequence[Row]) -> ToolEntry:
     members |= _nested(
         row.value, {"rateLimit.rps": ("rateLimit", "rps"), "latencyMs.default": ("latencyMs", "default")}
     )
-    members["cases"] = Located([_case(one) for one in cases], row.place)
+    members["cases"] = Located([_case(case) for case in cases], row.place)
     return ToolEntry(server, name, Located(members, row.place))
 
 

@@ -30,11 +30,11 @@ def json_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
 def number_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
     """Parse a cell as a number."""
     scratch = Report()
-    found = read_json(text.strip(), place, scratch, max_bytes=100)
-    if found is None or isinstance(found.value, bool) or not isinstance(found.value, int | float):
+    located = read_json(text.strip(), place, scratch, max_bytes=100)
+    if located is None or isinstance(located.value, bool) or not isinstance(located.value, int | float):
         report.refuse(place, "invalid_number", f"'{text[:40]}' is no number.", "Write a number, such as 10 or 0.5.")
         return None
-    return found
+    return located
 
 
 def flag_cell(text: str, place: SourcePlace, report: Report) -> Located | None:

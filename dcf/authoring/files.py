@@ -34,11 +34,11 @@ class SourceFiles:
 
     def find(self, *patterns: str) -> list[str]:
         """Return the files that match glob patterns, sorted; without hidden files and links that leave the root."""
-        found = {name for pattern in patterns for name in self._matching(pattern)}
-        if len(found) > MAX_FILES:
+        names = {name for pattern in patterns for name in self._matching(pattern)}
+        if len(names) > MAX_FILES:
             message = f"There are more than {MAX_FILES} files."
             self.report.refuse(SourcePlace(self.root.name), "too_many_files", message, "Divide the source.")
-        return sorted(found)[:MAX_FILES]
+        return sorted(names)[:MAX_FILES]
 
     def read(self, name: str, *, named_at: SourcePlace | None = None, max_bytes: int = MAX_FILE) -> str | None:
         """Read a UTF-8 text file; None, and a reported problem, if that fails. `named_at`: where a source names it."""

@@ -80,17 +80,17 @@ def generate_stub(root: Path, tools_csv: str, cases_csv: str) -> Generation:
 
 def manifest_outputs(generation: Generation, out_dir: Path, catalog: Path) -> list[Output]:
     """Return the files of the manifests and of their catalogue."""
-    outputs = [Output(out_dir / one.file, json_file(one.document)) for one in generation.manifests]
+    outputs = [Output(out_dir / manifest.file, json_file(manifest.document)) for manifest in generation.manifests]
     folder = Path(os.path.relpath(out_dir, catalog.parent)).as_posix()
     skills = [
         {
-            "manifestId": one.record.manifest_id,
-            "skillName": one.record.name,
-            "skillVersion": one.record.version,
-            "path": f"{folder}/{one.file}",
-            "description": one.record.description,
+            "manifestId": manifest.record.manifest_id,
+            "skillName": manifest.record.name,
+            "skillVersion": manifest.record.version,
+            "path": f"{folder}/{manifest.file}",
+            "description": manifest.record.description,
         }
-        for one in generation.manifests
+        for manifest in generation.manifests
     ]
     return [*outputs, Output(catalog, json_file({"skills": skills}))]
 
@@ -105,8 +105,8 @@ def stale_manifests(outputs: Sequence[Output], out_dir: Path, catalog: Path) -> 
     written = {output.path.name for output in outputs}
     try:
         with catalog.open("rb") as file:
-            found = json.loads(file.read(_MAX_CATALOG))
-        names = {Path(entry["path"]).name for entry in found["skills"]}
+            document = json.loads(file.read(_MAX_CATALOG))
+        names = {Path(entry["path"]).name for entry in document["skills"]}
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return []
     return sorted(out_dir / name for name in names - written if name.endswith(".json") and (out_dir / name).is_file())
@@ -122,20 +122,20 @@ def _generation(skills: Iterable[SkillEntry], entries: Iterable[ToolEntry], file
     tools = _tools(entries, report)
     records = [read_skill(entry, files) for entry in skills]
     _check_unique(records, report)
-    manifests = [GeneratedManifest(record=one, document=make_manifest(one, tools, report)) for one in records]
+    manifests = [GeneratedManifest(record=record, document=make_manifest(record, tools, report)) for record in records]
     servers: dict[str, dict[str, StubTool]] = {}
     for (server, name), tool in sorted(tools.items()):
         servers.setdefault(server, {})[name] = tool
     return Generation(
         problems=tuple(report.problems),
         warnings=tuple(report.warnings),
-        manifests=tuple(sorted(manifests, key=lambda one: one.record.manifest_id)),
+        manifests=tuple(sorted(manifests, key=lambda manifest: manifest.record.manifest_id)),
         config=StubConfig(servers=servers),
     )
 
 
 def _tools(entries: Iterable[ToolEntry], report: Report) -> dict[tuple[str, str], StubTool]:
-    found: dict[tuple[str, str], StubTool] = {}
+    stub_tools: dict[tuple[str, str], StubTool] = {}
     first: dict[tuple[str, str], Located] = {}
     for entry in entries:
         key = (entry.server, entry.name)
@@ -148,17 +148,17 @@ def _tools(entries: Iterable[ToolEntry], report: Report) -> dict[tuple[str, str]
             message = "The tool has no schema of its parameters."
             hint = 'Write one; {"type": "object", "properties": {}} says that it takes none.'
             report.refuse(entry.node.place, "missing_schema", message, hint)
-        found[key] = read_tool(*key, entry.node, report)
-    return found
+        stub_tools[key] = read_tool(*key, entry.node, report)
+    return stub_tools
 
 
 def _check_unique(records: Iterable[SkillRecord], report: Report) -> None:
     """Report two skills with one id, or one name and version. Case is ignored, as some file systems ignore it."""
     seen: dict[str, SourcePlace] = {}
-    for one in records:
-        for name in (one.manifest_id.casefold(), f"{one.name}@{one.version}".casefold()):
-            first = seen.setdefault(name, one.place)
-            if first is not one.place:
+    for skill in records:
+        for name in (skill.manifest_id.casefold(), f"{skill.name}@{skill.version}".casefold()):
+            first = seen.setdefault(name, skill.place)
+            if first is not skill.place:
                 message = f"The skill '{name[:200]}' is written before, at {first}."
-                report.refuse(one.place, "duplicate_skill", message, "Keep one, or raise its version.")
+                report.refuse(skill.place, "duplicate_skill", message, "Keep one, or raise its version.")
                 break

@@ -79,12 +79,12 @@ def read_job(files: SourceFiles, name: str, owner: Owner) -> NewDefinition | Non
 
 def circle_in(needs: Mapping[str, Iterable[str]]) -> str | None:
     """Return a name that depends on itself, directly or by others; None if none does."""
-    left = {name: set(wanted) & set(needs) for name, wanted in needs.items()}
+    left = {name: set(need) & set(needs) for name, need in needs.items()}
     while left:
-        free = {name for name, wanted in left.items() if not wanted}
+        free = {name for name, needed in left.items() if not needed}
         if not free:
             return min(left)
-        left = {name: wanted - free for name, wanted in left.items() if name not in free}
+        left = {name: needed - free for name, needed in left.items() if name not in free}
     return None
 
 
@@ -97,14 +97,14 @@ def _read_steps(files: SourceFiles, fields: LocatedFields, folder: PurePosixPath
     needs: dict[str, tuple[str, ...]] = {}
     for step in steps:
         step.require("id", "name", "description", "instructions_file", "outputs")
-        one = step.name("id", _NAME, _NAME_MEANS)
-        if one in needs:
-            report.refuse(step.place_of("id"), "twice", f"There are two steps '{one}'.", "Rename one of them.")
-        needs[one] = step.texts("dependencies")
+        step_id = step.name("id", _NAME, _NAME_MEANS)
+        if step_id in needs:
+            report.refuse(step.place_of("id"), "twice", f"There are two steps '{step_id}'.", "Rename one of them.")
+        needs[step_id] = step.texts("dependencies")
         if "instructions_file" in step:
             file = str(folder / step.text("instructions_file", longest=400))
             text = files.read(file, named_at=step.place_of("instructions_file"))
-            instructions[one] = text or ""
+            instructions[step_id] = text or ""
         _check_outputs(step)
         _check_hooks(step, files, folder)
     for step in steps:
@@ -125,15 +125,15 @@ def _check_needs(step: LocatedFields, needs: Mapping[str, tuple[str, ...]]) -> N
             hint = f"Steps are: {', '.join(sorted(needs))}."
             step.report.refuse(step.place_of("dependencies"), "unknown_step", f"There is no step '{need}'.", hint)
     for node in step.items("inputs"):
-        given = LocatedFields(node, step.report, ("name", "description", "file", "from_step"))
-        if "file" in given or "from_step" in given:
-            given.require("file", "from_step")
-            source = given.text("from_step")
+        need_fields = LocatedFields(node, step.report, ("name", "description", "file", "from_step"))
+        if "file" in need_fields or "from_step" in need_fields:
+            need_fields.require("file", "from_step")
+            source = need_fields.text("from_step")
             if source not in own:
                 message = f"The file comes from step '{source}', which this step does not depend on."
-                step.report.refuse(given.place, "not_a_dependency", message, "Add the step to dependencies.")
+                step.report.refuse(need_fields.place, "not_a_dependency", message, "Add the step to dependencies.")
         else:
-            given.require("name", "description")
+            need_fields.require("name", "description")
 
 
 def _check_outputs(step: LocatedFields) -> None:
@@ -153,7 +153,7 @@ def _check_hooks(step: LocatedFields, files: SourceFiles, folder: PurePosixPath)
     for when in _HOOKS:
         for node in hooks.items(when):
             hook = LocatedFields(node, step.report, _HOOK)
-            chosen = [one for one in _HOOK if one in hook]
+            chosen = [name for name in _HOOK if name in hook]
             if len(chosen) != 1:
                 message = "A hook has one of prompt, prompt_file and script."
                 step.report.refuse(hook.place, "invalid_value", message, "Write one of them.")
@@ -171,34 +171,34 @@ def _check_workflows(fields: LocatedFields, steps: set[str]) -> None:
         if name in seen:
             fields.report.refuse(flow.place_of("name"), "twice", f"There are two workflows '{name}'.", "Rename one.")
         seen.add(name)
-        listed = [one for entry in flow.items("steps") for one in _members(entry, fields.report)]
-        for one in sorted(set(listed) - steps):
+        listed = [member for entry in flow.items("steps") for member in _members(entry, fields.report)]
+        for item in sorted(set(listed) - steps):
             hint = f"Steps are: {', '.join(sorted(steps))}."
-            fields.report.refuse(flow.place_of("steps"), "unknown_step", f"There is no step '{one}'.", hint)
-        for one in sorted({one for one in listed if listed.count(one) > 1}):
-            fields.report.refuse(flow.place_of("steps"), "twice", f"Step '{one}' stands there twice.", "Remove one.")
+            fields.report.refuse(flow.place_of("steps"), "unknown_step", f"There is no step '{item}'.", hint)
+        for item in sorted({name for name in listed if listed.count(name) > 1}):
+            fields.report.refuse(flow.place_of("steps"), "twice", f"Step '{item}' stands there twice.", "Remove one.")
 
 
 def _members(entry: Located, report: Report) -> list[str]:
     """Return the steps of an entry: one, or several that run side by side."""
     group = entry.value if isinstance(entry.value, list) else [entry]
-    for one in group:
-        if not isinstance(one.value, str):
-            report.refuse(one.place, "wrong_type", "This must be the id of a step.", "Write the id of a step.")
-    return [one.value for one in group if isinstance(one.value, str)]
+    for step in group:
+        if not isinstance(step.value, str):
+            report.refuse(step.place, "wrong_type", "This must be the id of a step.", "Write the id of a step.")
+    return [item.value for item in group if isinstance(item.value, str)]
 
 
 def _read_later(fields: LocatedFields) -> None:
     """Check the arguments and workflows of the later form."""
     report, arguments = fields.report, set[str]()
     for node in fields.items(ARGUMENTS, most=500):
-        one = LocatedFields(node, report, ("name", "description", "type", "review", "json_schema"))
-        one.require("name", "description", "type")
-        one.choice("type", ("string", "file_path"), "string")
-        if one.text("name") in arguments:
-            report.refuse(one.place, "twice", f"There are two arguments '{one.text('name')}'.", "Rename one of them.")
-        arguments.add(one.text("name"))
-        _check_review(one)
+        item = LocatedFields(node, report, ("name", "description", "type", "review", "json_schema"))
+        item.require("name", "description", "type")
+        item.choice("type", ("string", "file_path"), "string")
+        if item.text("name") in arguments:
+            report.refuse(item.place, "twice", f"There are two arguments '{item.text('name')}'.", "Rename one of them.")
+        arguments.add(item.text("name"))
+        _check_review(item)
     for _, node in fields.pairs("workflows"):
         flow = LocatedFields(node, report, _LATER_WORKFLOW)
         flow.require("summary", "steps")
@@ -226,9 +226,9 @@ def _check_later_step(step: LocatedFields, arguments: set[str], seen: set[str]) 
             if argument not in arguments:
                 hint = f"Arguments are: {', '.join(sorted(arguments))}."
                 report.refuse(node.place, "unknown_argument", f"There is no argument '{argument}'.", hint)
-            told = LocatedFields(Located(node.value or {}, node.place), report, known)
-            told.flag("required", default=True)
-            _check_review(told)
+            fields = LocatedFields(Located(node.value or {}, node.place), report, known)
+            fields.flag("required", default=True)
+            _check_review(fields)
     for _, node in step.pairs("process_requirements"):
         if not isinstance(node.value, str):
             report.refuse(node.place, "wrong_type", "A requirement is a sentence.", "Write a sentence.")

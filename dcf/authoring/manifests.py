@@ -32,9 +32,15 @@ def make_manifest(record: SkillRecord, tools: Tools, report: Report) -> dict[str
         "skillDirectives": record.directives,
         "requiredTools": [_tool(reference, tools, report) for reference in record.tools],
         "requiredDataSources": [
-            _without_blanks({"dataSourceId": one.ident, "description": one.description, "destination": one.destination})
-            | {"content": {"type": "text_content", "text": one.text}}
-            for one in record.data_sources
+            _without_blanks(
+                {
+                    "dataSourceId": data_source.ident,
+                    "description": data_source.description,
+                    "destination": data_source.destination,
+                }
+            )
+            | {"content": {"type": "text_content", "text": data_source.text}}
+            for data_source in record.data_sources
         ],
     }
     if record.complexity_profile is not None:
@@ -89,7 +95,7 @@ def _schema_inside(schema: Json) -> Json:
 
 def _judge(manifest: Mapping[str, Json], record: SkillRecord, report: Report) -> None:
     judgement = judge(manifest)
-    told = {(one.place.file, one.place.line) for one in report.problems}
+    reported = {(problem.place.file, problem.place.line) for problem in report.problems}
     for finding in judgement.problems:
         steps = steps_of(finding.path)
         place = record.place
@@ -97,7 +103,7 @@ def _judge(manifest: Mapping[str, Json], record: SkillRecord, report: Report) ->
             place = record.tools[int(steps[1])].place
         elif steps[:1] == ["requiredDataSources"] and len(steps) > 1:
             place = record.data_sources[int(steps[1])].place
-        if (place.file, place.line) in told:
+        if (place.file, place.line) in reported:
             continue  # the source's own problem is reported already and caused this one
         where = SourcePlace(place.file, place.line, finding.path[1:] or place.column)
         report.refuse(where, finding.code, finding.message, finding.hint)

@@ -56,18 +56,18 @@ def write_texts(texts: MissionTexts) -> dict[str, Json]:
 def _agents(folder: Path) -> Mapping[str, tuple[str, ...] | None]:
     files = SourceFiles(folder, Report())
     names = files.find("**/*.md") if folder.is_dir() else []
-    found: dict[str, tuple[str, ...] | None] = {}
+    agents: dict[str, tuple[str, ...] | None] = {}
     for name in names[:_MOST_AGENTS]:
         text = files.read(name, max_bytes=_LARGEST)
         parts = None if text is None else split(text, name, Report())
         front = parts[0].plain() if parts is not None else {}
         about = front if isinstance(front, dict) else {}
-        found[str(about.get("name") or Path(name).stem)] = _tools(about.get("tools"))
-    return found
+        agents[str(about.get("name") or Path(name).stem)] = _tools(about.get("tools"))
+    return agents
 
 
-def _tools(told: Json) -> tuple[str, ...] | None:
-    if told is None:
+def _tools(tools: Json) -> tuple[str, ...] | None:
+    if tools is None:
         return None
-    named = told.split(",") if isinstance(told, str) else told if isinstance(told, list) else []
-    return tuple(str(one).strip() for one in named)
+    named = tools.split(",") if isinstance(tools, str) else tools if isinstance(tools, list) else []
+    return tuple(str(tool).strip() for tool in named)

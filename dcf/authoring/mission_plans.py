@@ -119,8 +119,8 @@ def read_plan(texts: MissionTexts, report: Report) -> MissionPlan | None:
         return None
     fields = LocatedFields(node, report, _PLAN)
     fields.require("name", "phases")
-    places = [LocatedFields(one, report, _PHASE) for one in fields.items("phases", most=MOST_PHASES)]
-    phases = [_phase(one) for one in places]
+    places = [LocatedFields(node, report, _PHASE) for node in fields.items("phases", most=MOST_PHASES)]
+    phases = [_phase(place) for place in places]
     if "phases" in fields and not phases:
         report.refuse(fields.place_of("phases"), "missing_field", "A workflow has a phase at least.", "Write one.")
     _check_order(phases, places)
@@ -128,16 +128,16 @@ def read_plan(texts: MissionTexts, report: Report) -> MissionPlan | None:
         _check_agents(phase, place, texts.agents)
     if report.problems:
         return None
-    said = _sections(texts.definition or "")
+    sections = _sections(texts.definition or "")
     name = fields.text("name", texts.name, longest=_LONGEST)
-    return MissionPlan(name=name, phases=tuple(sorted(phases, key=lambda one: one.number)), **said)
+    return MissionPlan(name=name, phases=tuple(sorted(phases, key=lambda phase: phase.number)), **sections)
 
 
 def _yaml_of(text: str, report: Report) -> Located | None:
-    found = _FRONT.search(text) or _FENCED.search(text)
-    if found is None:
+    match = _FRONT.search(text) or _FENCED.search(text)
+    if match is None:
         return read_yaml(text, WORKFLOW, report)
-    return read_yaml(found[1], WORKFLOW, report, first_line=text.count("\n", 0, found.start(1)) + 1)
+    return read_yaml(match[1], WORKFLOW, report, first_line=text.count("\n", 0, match.start(1)) + 1)
 
 
 def _phase(fields: LocatedFields) -> PlannedPhase:
@@ -148,7 +148,7 @@ def _phase(fields: LocatedFields) -> PlannedPhase:
     return PlannedPhase(
         number=number,
         name=fields.text("name", fields.text("id", f"Phase {number}", longest=_LONGEST), longest=_LONGEST),
-        agents=tuple(_agent(one, fields.report) for one in fields.items("agents", most=_MOST_AGENTS)),
+        agents=tuple(_agent(located, fields.report) for located in fields.items("agents", most=_MOST_AGENTS)),
         is_parallel=fields.flag("parallel", default=False),
         outputs=outputs,
         completion=fields.text("completion", longest=_LONGEST) or None,
@@ -158,10 +158,10 @@ def _phase(fields: LocatedFields) -> PlannedPhase:
 
 
 def _number(fields: LocatedFields, name: str) -> int:
-    found = fields.number(name, 0, low=1, high=_HIGHEST)
-    if found != int(found):
+    number = fields.number(name, 0, low=1, high=_HIGHEST)
+    if number != int(number):
         fields.report.refuse(fields.place_of(name), "phase_number", f"{name} is no whole number.", "Write 1, 2, ...")
-    return int(found)
+    return int(number)
 
 
 def _required(fields: LocatedFields) -> tuple[int, ...]:
@@ -171,11 +171,11 @@ def _required(fields: LocatedFields) -> tuple[int, ...]:
         return ()
     if not isinstance(node.value, list):
         return (_number(fields, "requires"),)
-    found = []
-    for one in node.value:
-        inner = LocatedFields(Located({"requires": one}, one.place), fields.report, ("requires",))
-        found.append(_number(inner, "requires"))
-    return tuple(dict.fromkeys(found))
+    numbers = []
+    for item in node.value:
+        inner = LocatedFields(Located({"requires": item}, item.place), fields.report, ("requires",))
+        numbers.append(_number(inner, "requires"))
+    return tuple(dict.fromkeys(numbers))
 
 
 def _agent(node: Located, report: Report) -> PlannedAgent:
@@ -189,14 +189,14 @@ def _agent(node: Located, report: Report) -> PlannedAgent:
     return PlannedAgent(
         type=fields.text("type", longest=_LONGEST),
         subagent_type=fields.text("subagent_type", WRITER, longest=_LONGEST),
-        scopes=tuple(one for one in scopes if one),
+        scopes=tuple(scope for scope in scopes if scope),
         outputs=fields.texts("outputs", longest=_LONGEST),
     )
 
 
 def _check_order(phases: Sequence[PlannedPhase], places: Sequence[LocatedFields]) -> None:
     """Report numbers that two phases have, and phases that require what is none, or each other."""
-    numbers = [one.number for one in phases]
+    numbers = [phase.number for phase in phases]
     for phase, fields in zip(phases, places, strict=True):
         if numbers.count(phase.number) > 1 and phase.number:
             message = f"Two phases have the number {phase.number}."
@@ -205,7 +205,7 @@ def _check_order(phases: Sequence[PlannedPhase], places: Sequence[LocatedFields]
             if number and number not in numbers:
                 message = f"Phase {phase.number} requires phase {number}, which there is not."
                 fields.report.refuse(fields.place_of("requires"), "unknown_phase", message, "Correct requires.")
-    circle = circle_in({str(one.number): [str(number) for number in one.requires] for one in phases})
+    circle = circle_in({str(phase.number): [str(number) for number in phase.requires] for phase in phases})
     if circle is not None and len(set(numbers)) == len(numbers):
         fields = next(place for phase, place in zip(phases, places, strict=True) if str(phase.number) == circle)
         message = f"Phase {circle} requires itself, directly or by others."
@@ -223,7 +223,7 @@ def _check_agents(phase: PlannedPhase, fields: LocatedFields, known: Mapping[str
         if agent.subagent_type != WRITER and (agent.outputs or WRITING & set(known.get(agent.type) or ())):
             message = f"Agent '{agent.type}' writes files, and its subagent_type is '{agent.subagent_type}'."
             report.refuse(node.place, "cannot_write", message, f"Write subagent_type: {WRITER}.")
-    if phase.outputs and phase.agents and all(one.subagent_type != WRITER for one in phase.agents):
+    if phase.outputs and phase.agents and all(agent.subagent_type != WRITER for agent in phase.agents):
         message = f"No agent of phase {phase.number} can write its outputs."
         hint = f"Give one of them subagent_type: {WRITER}, or remove outputs."
         report.refuse(fields.place_of("outputs"), "cannot_write", message, hint)
@@ -235,7 +235,7 @@ def _check_agents(phase: PlannedPhase, fields: LocatedFields, known: Mapping[str
 
 def _overlaps(agents: Sequence[PlannedAgent]) -> Iterator[tuple[PlannedAgent, PlannedAgent, str, str]]:
     for first, second in combinations(agents, 2):
-        pairs = ((one, other) for one in first.scopes for other in second.scopes)
+        pairs = ((scope, other) for scope in first.scopes for other in second.scopes)
         pair = next((pair for pair in pairs if overlap(*pair)), None)
         if pair is not None:
             yield first, second, *pair
@@ -243,16 +243,16 @@ def _overlaps(agents: Sequence[PlannedAgent]) -> Iterator[tuple[PlannedAgent, Pl
 
 def _sections(text: str) -> dict[str, str]:
     """Return the texts below the headings that a workflow is started with."""
-    found: dict[str, list[str]] = {}
+    lines_by_name: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
         heading = _HEADING.match(line)
         if heading is not None:
             word = heading[1].lower()
             name = "objective" if word.startswith("objective") else "constraints" if word.startswith("c") else "scope"
-            current = found.setdefault(name, [])
+            current = lines_by_name.setdefault(name, [])
         elif _ANY_HEADING.match(line):
             current = None
         elif current is not None and not _WORKFLOW_ID.match(line):
             current.append(line)
-    return {name: told for name, lines in found.items() if (told := "\n".join(lines).strip())}
+    return {name: details for name, lines in lines_by_name.items() if (details := "\n".join(lines).strip())}

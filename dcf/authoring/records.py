@@ -128,13 +128,13 @@ def read_skill(entry: SkillEntry, files: SourceFiles) -> SkillRecord:
 
 def _permissions(fields: LocatedFields) -> dict[str, Json]:
     inner = LocatedFields(fields.part("permissions"), fields.report, ("egress", "secrets", "riskLevel"))
-    found: dict[str, Json] = {
+    permissions: dict[str, Json] = {
         "egress": inner.choice("egress", EGRESS, "none"),
         "secrets": list(inner.texts("secrets")),
     }
     if "riskLevel" in inner:
-        found["riskLevel"] = inner.choice("riskLevel", RISK_LEVELS, "low")
-    return found
+        permissions["riskLevel"] = inner.choice("riskLevel", RISK_LEVELS, "low")
+    return permissions
 
 
 def _references(fields: LocatedFields) -> Iterator[ToolReference]:

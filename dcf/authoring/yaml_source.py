@@ -41,12 +41,12 @@ def skill_files(files: SourceFiles) -> list[str]:
 
 def tool_files(files: SourceFiles) -> list[str]:
     """Return the names of the tool files, in the order of the index if there is one."""
-    beside = files.find("tools/*.tools.yaml", "tools/*.tools.yml")
+    tool_paths = files.find("tools/*.tools.yaml", "tools/*.tools.yml")
     own = files.find("tools.yaml")
     if not files.has(INDEX):
-        return own + beside
+        return own + tool_paths
     listed = _listed(files)
-    for name in sorted(set(beside) - set(listed)):
+    for name in sorted(set(tool_paths) - set(listed)):
         message = f"{INDEX} does not list this file."
         files.report.refuse(SourcePlace(name), "unlisted_file", message, "Add it to files, or remove it.")
     return own + listed
@@ -85,8 +85,8 @@ def servers(fields: LocatedFields) -> Iterator[ToolEntry]:
 
 def references(fields: LocatedFields) -> Located:
     """Read the `tools` of a skill; each refers to a tool as `ref: server:tool`."""
-    found = [_reference(node, fields.report) for node in fields.items("tools")]
-    return Located(found, fields.place_of("tools"))
+    references = [_reference(node, fields.report) for node in fields.items("tools")]
+    return Located(references, fields.place_of("tools"))
 
 
 def _listed(files: SourceFiles) -> list[str]:

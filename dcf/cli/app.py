@@ -36,8 +36,8 @@ def main() -> NoReturn:
     sys.exit()
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(request: bool) -> None:
+    if request:
         typer.echo(f"dcf {__version__}")
         raise typer.Exit
 

@@ -93,7 +93,7 @@ class ChildProcesses:
         self,
         name: str,
         arguments: list[str],
-        what: str,
+        noun: str,
         timeout_s: float,
         *,
         environment: Mapping[str, str] | None = None,
@@ -112,7 +112,7 @@ class ChildProcesses:
         finally:
             os.close(writer)
         try:
-            self._await_loading(process, reader, name, what, timeout_s)
+            self._await_loading(process, reader, name, noun, timeout_s)
         except BaseException:
             process.kill()
             _wait_for(process)
@@ -122,7 +122,7 @@ class ChildProcesses:
         self._members.append(_Child(name=name, command=command, inherit=(), environment=own, process=process))
 
     def _await_loading(
-        self, process: subprocess.Popen[bytes], reader: int, name: str, what: str, timeout_s: float
+        self, process: subprocess.Popen[bytes], reader: int, name: str, noun: str, timeout_s: float
     ) -> None:
         is_told, _, _ = select.select([reader], [], [], timeout_s)
         if is_told and os.read(reader, 1):
@@ -130,10 +130,10 @@ class ChildProcesses:
         try:
             exit_code = process.wait(timeout=_PATIENCE_S if is_told else 0)
         except subprocess.TimeoutExpired:
-            raise ProcessFailed(f"The run's time was over before the {what} had loaded.", _TOO_LATE) from None
+            raise ProcessFailed(f"The run's time was over before the {noun} had loaded.", _TOO_LATE) from None
         if exit_code == _USAGE:
-            raise InvalidArgument(*self._refusal(name, what))
-        raise ProcessFailed(f"{what} ended ({_manner(exit_code)}): {self._last_words(name)}")
+            raise InvalidArgument(*self._refusal(name, noun))
+        raise ProcessFailed(f"{noun} ended ({_manner(exit_code)}): {self._last_words(name)}")
 
     def check(self) -> None:
         """Raise if a process keeps exiting and is no longer restarted."""
@@ -188,12 +188,12 @@ class ChildProcesses:
     def _log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
 
-    def _refusal(self, name: str, what: str) -> tuple[str, str]:
+    def _refusal(self, name: str, noun: str) -> tuple[str, str]:
         """Read the message, without its code, and the hint of an error that the command line printed."""
         lines = self._lines(name)
         at = max((at for at, line in enumerate(lines) if line.startswith(_MARK)), default=None)
         if at is None:
-            return f"{what}: {self._last_words(name)}", ProcessFailed.default_hint
+            return f"{noun}: {self._last_words(name)}", ProcessFailed.default_hint
         message = lines[at].removeprefix(_MARK).partition(": ")[2]
         return message[:_LONGEST], lines[at + 1].strip() if at + 1 < len(lines) else ProcessFailed.default_hint
 

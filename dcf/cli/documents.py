@@ -38,21 +38,21 @@ class InvalidDocument(InvalidDefinition):
 
         super().__init__(error.problems)
         self.file = file
-        within = {one.path: one.path.removeprefix(prefix) for one in error.problems}
-        found = locate(text, set(within.values()))
-        self.places: Mapping[str, Position] = {path: found[own] for path, own in within.items()}
+        within = {problem.path: problem.path.removeprefix(prefix) for problem in error.problems}
+        positions = locate(text, set(within.values()))
+        self.places: Mapping[str, Position] = {path: positions[own] for path, own in within.items()}
 
 
 def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
     """Read a file (`-`: standard input), or the one of that name that dcf ships; one over the limit is cut, over it."""
     if str(file) == _STDIN:
         return file, _read_stdin(max_bytes)
-    found = find_file(file)
-    if found is None:
+    path = find_file(file)
+    if path is None:
         raise InvalidArgument(f"There is no file {file}.", "Check the path.")
     try:
-        with found.open("rb") as opened:
-            return found, opened.read(max_bytes + _MARK).decode("utf-8-sig")
+        with path.open("rb") as opened:
+            return path, opened.read(max_bytes + _MARK).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise InvalidArgument(f"{file} cannot be read as UTF-8 text.", "Check the file.") from None
 
@@ -112,30 +112,30 @@ def read_text_or_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
     return read_json(file, max_bytes) if file.suffix == ".json" else read_text(file, max_bytes)[1]
 
 
-def read_given(given: str, option: str) -> Json:
+def read_given(text: str, option: str) -> Json:
     """Read the JSON of an option: a file, `-` for standard input, or JSON text. A file wins over a text like its name.
 
     Text that begins with {, [ or a quote is JSON, never the name of a file.
     """
-    if given.lstrip()[:1] in _BEGINNINGS or _is_scalar(given):
-        return _parsed(given, option, MAX_BYTES)
-    return read_json(Path(given))
+    if text.lstrip()[:1] in _BEGINNINGS or _is_scalar(text):
+        return _parsed(text, option, MAX_BYTES)
+    return read_json(Path(text))
 
 
-def read_object(given: str | None, option: str) -> dict[str, Json] | None:
+def read_object(text: str | None, option: str) -> dict[str, Json] | None:
     """Read the JSON object of an option that may be left out; raise InvalidArgument for another kind of value."""
-    if given is None:
+    if text is None:
         return None
-    found = read_given(given, option)
-    if not isinstance(found, dict):
+    document = read_given(text, option)
+    if not isinstance(document, dict):
         raise InvalidArgument(f"{option} is no JSON object.", f'Write {option} \'{{"name": "value"}}\'.')
-    return found
+    return document
 
 
-def _is_scalar(given: str) -> bool:
+def _is_scalar(text: str) -> bool:
     """Return True for a number, true, false or null, unless a file is called so."""
     with suppress(ValueError):
-        return isinstance(json.loads(given), int | float | None) and find_file(Path(given)) is None
+        return isinstance(json.loads(text), int | float | None) and find_file(Path(text)) is None
     return False
 
 

@@ -53,8 +53,8 @@ def application(*, serves: bool = False) -> "Iterator[Application]":
     stay_here(serves=serves)
     with ExitStack() as stack:
         with patience("waiting for Redis"):
-            found = stack.enter_context(open_application(settings()))
-        yield found
+            opened = stack.enter_context(open_application(settings()))
+        yield opened
 
 
 @contextmanager
@@ -67,12 +67,16 @@ def run_list() -> "Iterator[RunList]":
     from dcf.store.lists.pages import Catalog
 
     stay_here()
-    found = settings()
+    process_settings = settings()
     with ExitStack() as stack:
         with patience("waiting for Redis"):
-            url, fsync = found.redis_address, found.appendfsync
+            url, fsync = process_settings.redis_address, process_settings.appendfsync
             opening = opened(
-                url, found.data_dir, appendfsync=fsync, maxmemory=found.maxmemory, documents=found.documents
+                url,
+                process_settings.data_dir,
+                appendfsync=fsync,
+                maxmemory=process_settings.maxmemory,
+                documents=process_settings.documents,
             )
             _, connections = stack.enter_context(opening)
             inspect_server(connections)

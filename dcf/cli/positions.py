@@ -24,15 +24,15 @@ def locate(text: str, pointers: Collection[str]) -> dict[str, Position]:
 
     A pointer to something missing gets the position of its nearest existing parent. The text must be valid JSON.
     """
-    wanted = {ancestor for pointer in pointers for ancestor in _ancestors(pointer)}
-    offsets = {pointer: offset for pointer, offset in _walk(text) if pointer in wanted}
+    ancestors = {ancestor for pointer in pointers for ancestor in _ancestors(pointer)}
+    offsets = {pointer: offset for pointer, offset in _walk(text) if pointer in ancestors}
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    found: dict[str, Position] = {}
+    positions: dict[str, Position] = {}
     for pointer in pointers:
-        offset = next((offsets[one] for one in _ancestors(pointer) if one in offsets), 0)
+        offset = next((offsets[ancestor] for ancestor in _ancestors(pointer) if ancestor in offsets), 0)
         line = bisect_right(starts, offset)
-        found[pointer] = Position(line=line, column=offset - starts[line - 1] + 1)
-    return found
+        positions[pointer] = Position(line=line, column=offset - starts[line - 1] + 1)
+    return positions
 
 
 def flow_places(text: str, pointers: Collection[str]) -> dict[str, Position]:

@@ -96,11 +96,11 @@ def rows(objects: Sequence[Mapping[str, Json]] | None) -> list[dict[str, Json]] 
     return [plain(dict(row)) for row in objects or ()] or None
 
 
-def askees(whom: Askees) -> str:
+def askees(askees: Askees) -> str:
     """Return whom a question is for: a name as it is, a group or several of these as JSON text."""
-    if isinstance(whom, str):
-        return whom
-    return json_text(dict(whom) if isinstance(whom, Mapping) else list(whom), "ask")
+    if isinstance(askees, str):
+        return askees
+    return json_text(dict(askees) if isinstance(askees, Mapping) else list(askees), "ask")
 
 
 def seconds(span: Span | None) -> int | None:
@@ -195,8 +195,8 @@ def agents_text(agents: Agents | None) -> str | None:
         return None
     if isinstance(agents, str):
         return dump({"*": agents})
-    found = {state: pool if isinstance(pool, str) else list(pool) for state, pool in agents.items()}
-    return json_text(found, "agents")
+    pools = {state: pool if isinstance(pool, str) else list(pool) for state, pool in agents.items()}
+    return json_text(pools, "agents")
 
 
 def moment_text(moment: Moment | None) -> str | None:

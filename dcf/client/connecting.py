@@ -135,8 +135,8 @@ def _is_server(address: str | None) -> TypeGuard[str]:
     return address is not None and address.startswith(_HTTP)
 
 
-def _key(given: str | None) -> str | None:
-    return given or os.environ.get("DCF_API_KEY") or None
+def _key(api_key: str | None) -> str | None:
+    return api_key or os.environ.get("DCF_API_KEY") or None
 
 
 async def _nothing() -> None:

@@ -47,7 +47,9 @@ def put_into_words(error: DcfError, language: "Language | None", verb: str, argu
     error.message = message_worded(error.message, language, verb)
     error.hint = worded(error.hint, language, verb, arguments)
     if isinstance(error, errors.InvalidDefinition):
-        error.problems = tuple(replace(one, hint=worded(one.hint, language, verb, arguments)) for one in error.problems)
+        error.problems = tuple(
+            replace(problem, hint=worded(problem.hint, language, verb, arguments)) for problem in error.problems
+        )
     return error
 
 
@@ -62,10 +64,10 @@ def accepted(answer: Mapping[str, Json]) -> Mapping[str, Json]:
 
 def problems_of(answer: Mapping[str, object]) -> tuple[Problem, ...]:
     """Return the problems that an answer lists."""
-    found = answer.get("problems")
+    problems = answer.get("problems")
     names = ("path", "code", "message", "hint")
-    listed = found if isinstance(found, list) else []
-    return tuple(Problem(**{name: str(one.get(name, "")) for name in names}) for one in listed)
+    listed = problems if isinstance(problems, list) else []
+    return tuple(Problem(**{name: str(tool_spec.get(name, "")) for name in names}) for tool_spec in listed)
 
 
 def _kinds(kind: type[DcfError]) -> Iterator[type[DcfError]]:

@@ -135,12 +135,12 @@ class _StoppableTools:
         """Return the tool's answer; that nothing came, if the worker is to stop while it waits."""
         if tool != _WAITS:
             return self._tools.call(tool, **arguments)
-        found: queue.SimpleQueue[dict[str, Json] | BaseException] = queue.SimpleQueue()
+        simple_queue: queue.SimpleQueue[dict[str, Json] | BaseException] = queue.SimpleQueue()
         told_only = {**arguments, "lease": False}
-        threading.Thread(target=self._wait, args=(told_only, found), daemon=True).start()
+        threading.Thread(target=self._wait, args=(told_only, simple_queue), daemon=True).start()
         while not self._stop.is_set():
             try:
-                answer = found.get(timeout=_POLL_S)
+                answer = simple_queue.get(timeout=_POLL_S)
             except queue.Empty:
                 continue
             if isinstance(answer, BaseException):
@@ -148,8 +148,8 @@ class _StoppableTools:
             return answer
         return dict(_NOTHING)
 
-    def _wait(self, arguments: dict[str, Json], found: "queue.SimpleQueue[dict[str, Json] | BaseException]") -> None:
+    def _wait(self, arguments: dict[str, Json], answers: "queue.SimpleQueue[dict[str, Json] | BaseException]") -> None:
         try:
-            found.put(self._tools.call(_WAITS, **arguments))
+            answers.put(self._tools.call(_WAITS, **arguments))
         except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
-            found.put(error)
+            answers.put(error)

@@ -73,8 +73,8 @@ def _control_plane(workflow_id: str, **arguments: Json) -> Conversation[dict[str
 
 def status_of(workflow_id: str) -> Conversation[str]:
     """Return the status of a run, reading as little as there is."""
-    found = yield from _control_plane(workflow_id, summary=True, limit=1)
-    return str(found["meta"]["status"])
+    control_plane = yield from _control_plane(workflow_id, summary=True, limit=1)
+    return str(control_plane["meta"]["status"])
 
 
 def pauses() -> Iterator[float]:

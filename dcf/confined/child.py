@@ -53,22 +53,22 @@ def _timed(answer: Callable[[bytes], bytes], data: bytes, micros: int) -> bytes:
     """Return the framed answer; the timer, of processor time, ends this process."""
     begun = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, micros / _MICROS)
-    found = answer(data)
+    answer_bytes = answer(data)
     signal.setitimer(signal.ITIMER_PROF, 0)
-    return REPLY.pack(len(found), round((time.process_time() - begun) * _MICROS)) + found
+    return REPLY.pack(len(answer_bytes), round((time.process_time() - begun) * _MICROS)) + answer_bytes
 
 
 def _read(length: int) -> bytes:
     """Read that many bytes; fewer are read only when the parent has gone."""
-    found = os.read(0, length)
-    if len(found) == length:
-        return found
-    parts = [found]
-    missing = length - len(found)
-    while missing and found:
-        found = os.read(0, missing)
-        parts.append(found)
-        missing -= len(found)
+    read = os.read(0, length)
+    if len(read) == length:
+        return read
+    parts = [read]
+    missing = length - len(read)
+    while missing and read:
+        read = os.read(0, missing)
+        parts.append(read)
+        missing -= len(read)
     return b"".join(parts) if not missing else b""
 
 

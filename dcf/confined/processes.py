@@ -97,20 +97,20 @@ class ConfinedProcess:
                 raise self._ended(late=False) from None
 
     def _receive(self, end: float) -> tuple[bytes, float]:
-        found = bytearray()
-        while len(found) < REPLY.size:
-            found += self._some(end)
-        length, micros = REPLY.unpack_from(found)
-        while len(found) < REPLY.size + length:
-            found += self._some(end)
-        return bytes(memoryview(found)[REPLY.size :]), micros / 1e6
+        received = bytearray()
+        while len(received) < REPLY.size:
+            received += self._some(end)
+        length, micros = REPLY.unpack_from(received)
+        while len(received) < REPLY.size + length:
+            received += self._some(end)
+        return bytes(memoryview(received)[REPLY.size :]), micros / 1e6
 
     def _some(self, end: float) -> bytes:
         self._wait(self._from, select.POLLIN, end)
-        found = os.read(self._from, _AT_ONCE)
-        if not found:
+        some = os.read(self._from, _AT_ONCE)
+        if not some:
             raise self._ended(late=False)
-        return found
+        return some
 
     def _wait(self, pipe: int, event: int, end: float) -> None:
         poll = select.poll()

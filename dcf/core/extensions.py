@@ -114,16 +114,16 @@ class Extensions(Tables):
         kinds = [capability.attached for capability in installed if capability.attached is not None]
         if len({kind.field for kind in kinds}) < len(kinds):
             raise ValueError("Two capabilities attach a value to states under the same field.")
-        self.completions = tuple(one.completion for one in installed if one.completion is not None)
-        self.charging = _single(one.charging for one in installed)
-        self.flow = _single(one.flow for one in installed)
+        self.completions = tuple(capability.completion for capability in installed if capability.completion is not None)
+        self.charging = _single(capability.charging for capability in installed)
+        self.flow = _single(capability.flow for capability in installed)
         self.endings = dict(endings)
-        self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
-        self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
+        self.leasing.holds = tuple(item.holds for item in installed if item.holds is not None)
+        self.leasing.looks = tuple(item.looks for item in installed if item.looks is not None)
         self.leasing.look_reads = {}
         for capability in installed:
             self.leasing.look_reads = wanted_of(self.leasing.look_reads, capability.look_reads)
-        self.ends.reads = tuple(one.end_reads for one in installed if one.end_reads is not None)
+        self.ends.reads = tuple(item.end_reads for item in installed if item.end_reads is not None)
         self.attached.kinds = tuple(sorted(kinds, key=lambda kind: kind.field))
         self.attached.fields = frozenset(kind.field for kind in kinds)
         self.attached.begun = tuple(kind.begun for kind in self.attached.kinds if kind.begun is not None)
@@ -131,10 +131,10 @@ class Extensions(Tables):
 
 def _single(offers: Iterable[Offer | None]) -> Offer:
     """Return what one capability offers; raise ValueError if none does, or several do."""
-    found = [offer for offer in offers if offer is not None]
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} capabilities offer the same: the engine needs one.")
-    return found[0]
+    present = [offer for offer in offers if offer is not None]
+    if len(present) != 1:
+        raise ValueError(f"{len(present)} capabilities offer the same: the engine needs one.")
+    return present[0]
 
 
 EXTENSIONS: Final = Extensions(LEASING, ATTACHED, ENDS)

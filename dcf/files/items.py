@@ -45,11 +45,11 @@ class ItemFiles:
     roots: tuple[Path, ...]
     max_bytes: int = MAX_BYTES
 
-    def read(self, wanted: NeedItems) -> Json:
+    def read(self, need_items: NeedItems) -> Json:
         """Return the items; raise StateError States.ItemReaderFailed."""
         if not self.roots:
             raise reader_failure("No directory is configured to read items from: set DCF_ITEMS_DIRS.")
-        return bring(wanted, _Directories(roots=self.roots, left=self.max_bytes, allowed=self.max_bytes))
+        return bring(need_items, _Directories(roots=self.roots, left=self.max_bytes, allowed=self.max_bytes))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,13 +90,19 @@ class _Directories:
             raise reader_failure(f"The items take more than {self.allowed} bytes: set MaxItems, or split the file.")
 
     def _bases(self, bucket: str | None, opened: ExitStack) -> list[int]:
-        roots = [found for root in self.roots if (found := _opened(str(root), _DIRECTORY, None, opened)) is not None]
+        roots = [
+            root_handle
+            for root in self.roots
+            if (root_handle := _opened(str(root), _DIRECTORY, None, opened)) is not None
+        ]
         if not roots:
             raise reader_failure("No directory of DCF_ITEMS_DIRS can be read.")
         if bucket is None:
             return roots
         step = _steps(bucket)
-        return [found for root in roots if (found := _directory_at(root, step, opened)) is not None] or roots
+        return [
+            root_handle for root in roots if (root_handle := _directory_at(root, step, opened)) is not None
+        ] or roots
 
 
 class _Bounded(io.RawIOBase):
@@ -112,12 +118,12 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
             # Reading one byte beyond the limit shows whether the file ends there.
-            found = self._source.read(min(len(buffer), self._owner.left + 1))
+            data = self._source.read(min(len(buffer), self._owner.left + 1))
         except (OSError, EOFError, zlib.error):
             raise reader_failure("The file cannot be read to its end.") from None
-        self._owner.spend(len(found))
-        buffer[: len(found)] = found
-        return len(found)
+        self._owner.spend(len(data))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _steps(name: str) -> tuple[str, ...]:
@@ -135,30 +141,30 @@ def _is_unicode(name: str) -> bool:
 def _opened(name: str, flags: int, base: int | None, opened: ExitStack) -> int | None:
     """Open a file or directory and close it with `opened`; return None if it is missing or not readable."""
     try:
-        found = os.open(name, flags, dir_fd=base)
+        handle = os.open(name, flags, dir_fd=base)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise reader_failure("Too many files are open.") from None
         return None
-    opened.callback(os.close, found)
-    return found
+    opened.callback(os.close, handle)
+    return handle
 
 
 def _directory_at(base: int, steps: tuple[str, ...], opened: ExitStack) -> int | None:
     for step in steps:
-        found = _opened(step, _STEP, base, opened)
-        if found is None:
+        handle = _opened(step, _STEP, base, opened)
+        if handle is None:
             return None
-        base = found
+        base = handle
     return base
 
 
 def _file_at(base: int, steps: tuple[str, ...], opened: ExitStack) -> BinaryIO | None:
     directory = _directory_at(base, steps[:-1], opened)
-    found = None if directory is None else _opened(steps[-1], _FILE, directory, opened)
-    if found is None or not stat.S_ISREG(os.fstat(found).st_mode):
+    handle = None if directory is None else _opened(steps[-1], _FILE, directory, opened)
+    if handle is None or not stat.S_ISREG(os.fstat(handle).st_mode):
         return None
-    return opened.enter_context(os.fdopen(found, "rb", closefd=False))
+    return opened.enter_context(os.fdopen(handle, "rb", closefd=False))
 
 
 def _below(directory: int, folder: str, start: str, depth: int) -> Iterator[Listed]:
@@ -194,10 +200,10 @@ def _entries(directory: int, start: str) -> Iterator[str]:
 def _about(directory: int, name: str) -> os.stat_result | None:
     """Return the status of a regular file; None if it is gone or has become something else."""
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        file_stat = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return None
-    return found if stat.S_ISREG(found.st_mode) else None
+    return file_stat if stat.S_ISREG(file_stat.st_mode) else None
 
 
 def _listed(key: str, about: os.stat_result) -> Listed:

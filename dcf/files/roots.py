@@ -40,9 +40,9 @@ class Stopped(Exception):
         self.refusal = Refusal(code=code, message=message, hint=hint)
 
 
-def failed(code: str, what: str, error: OSError) -> Stopped:
+def failed(code: str, message: str, error: OSError) -> Stopped:
     """Turn an OSError into Stopped, with a message of dcf's own instead of the system's text."""
-    return Stopped(code, f"{what}: {_WORDS.get(error.errno or 0, 'the system refused it')}.")
+    return Stopped(code, f"{message}: {_WORDS.get(error.errno or 0, 'the system refused it')}.")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -138,12 +138,12 @@ class Roots:
                 "No directory is configured for the file tools.",
                 "Ask an operator to set DCF_FILES_READ or DCF_FILES_WRITE: callers with a key have no default.",
             )
-        found = self._governed(self._located(text, known), known)
-        if write and not known[found.root]:
+        rooted_path = self._governed(self._located(text, known), known)
+        if write and not known[rooted_path.root]:
             raise Stopped(
                 "forbidden", f"'{text}' may only be read.", f"Writable directories: {self._listed(write=True)}."
             )
-        return found
+        return rooted_path
 
     def all(self) -> list[Path]:
         """Return the real paths of the roots, sorted."""
@@ -159,8 +159,8 @@ class Roots:
 
     def _known(self) -> dict[Path, bool]:
         """Return the real path of each root, and whether it is writable."""
-        found = {Path(os.path.realpath(root)): False for root in self.read}
-        return found | {Path(os.path.realpath(root)): True for root in self.write}
+        roots = {Path(os.path.realpath(root)): False for root in self.read}
+        return roots | {Path(os.path.realpath(root)): True for root in self.write}
 
     def _located(self, text: str, known: dict[Path, bool]) -> Path:
         steps = [step for step in text.split("/") if step not in ("", ".")]
@@ -181,7 +181,7 @@ class Roots:
 
     def _governed(self, path: Path, known: dict[Path, bool]) -> RootedPath:
         """Choose the innermost root around a path, so that a read-only root inside a writable one stays read-only."""
-        root = max((root for root in known if path.is_relative_to(root)), key=lambda one: len(one.parts))
+        root = max((root for root in known if path.is_relative_to(root)), key=lambda root: len(root.parts))
         return RootedPath(root=root, steps=path.parts[len(root.parts) :])
 
     def _outside(self, text: str) -> Stopped:

@@ -84,7 +84,12 @@ class FileTree:
         The path `.` lists the roots themselves if there are several.
         """
         if path == "." and len(self._roots.all()) > 1:
-            return Listing(path=path, entries=tuple(describe(str(one), str(one), one.stat()) for one in self._there()))
+            return Listing(
+                path=path,
+                entries=tuple(
+                    describe(str(path_there), str(path_there), path_there.stat()) for path_there in self._there()
+                ),
+            )
         place = self._roots.place(path)
         begun = None if after is None else tuple(after.split("/"))
         entries: list[DirectoryEntry] = []
@@ -266,10 +271,10 @@ def _exists(name: str) -> Stopped:
 
 
 def _look(directory: int, name: str, missing: str) -> os.stat_result:
-    found = _look_or_none(directory, name)
-    if found is None:
+    file_stat = _look_or_none(directory, name)
+    if file_stat is None:
         raise Stopped(missing, f"There is no '{name}'.")
-    return found
+    return file_stat
 
 
 def _look_or_none(directory: int, name: str) -> os.stat_result | None:
@@ -285,8 +290,8 @@ def _regular(directory: int, name: str, *, missing: str | None = None) -> os.sta
     """Raise Stopped for anything but a regular file. Checked before opening, as opening a device can have effects."""
     about = _look_or_none(directory, name) if missing is None else _look(directory, name, missing)
     if about is not None and not stat.S_ISREG(about.st_mode):
-        what = "a directory" if stat.S_ISDIR(about.st_mode) else "no regular file; links are not followed"
-        raise Stopped("not_a_file", f"'{name}' is {what}.")
+        kind = "a directory" if stat.S_ISDIR(about.st_mode) else "no regular file; links are not followed"
+        raise Stopped("not_a_file", f"'{name}' is {kind}.")
     return about
 
 

@@ -83,12 +83,12 @@ def _inside(
 
 def _names(directory: int) -> list[str]:
     try:
-        found = os.listdir(directory)
+        names = os.listdir(directory)
     except OSError as error:
         raise failed("scan_failed", "The directory cannot be listed", error) from None
-    if len(found) > _MOST:
+    if len(names) > _MOST:
         raise Stopped("too_large", f"The directory has more than {_MOST} entries.", "List directories inside it.")
-    return sorted(found)
+    return sorted(names)
 
 
 def _is_unicode(name: str) -> bool:

@@ -83,11 +83,11 @@ class Names:
                 raise Refusal(part, message, "Write a constant.")
         return self.source.evaluate(node)
 
-    def free_name(self, wanted: str) -> str:
+    def free_name(self, base: str) -> str:
         """Return a name that nothing in this scope has."""
-        name, number = wanted, 2
+        name, number = base, 2
         while self.knows(name):
-            name, number = f"{wanted}_{number}", number + 1
+            name, number = f"{base}_{number}", number + 1
         return name
 
     def bind(self, name: str, kind: ValueType, node: ast.AST, hint: ValueType | None = None) -> str:
@@ -145,7 +145,9 @@ class Names:
         names = [name for name in first if all(name in other for other in others)]
         result: Environment = {}
         for name in names:
-            kind = joined([one[name].type for one in environments]) or self.declared.get(name, first[name].type)
+            kind = joined([environment[name].type for environment in environments]) or self.declared.get(
+                name, first[name].type
+            )
             result[name] = replace(first[name], type=kind)
         return result
 

@@ -31,9 +31,9 @@ class Program:
     refusals: int = 0
     _variables: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def state_name(self, wanted: str, node: ast.AST, source: Source) -> str:
+    def state_name(self, base: str, node: ast.AST, source: Source) -> str:
         """Return a name that no other state has, and remember its place."""
-        text = " ".join(wanted.replace("/", "÷").split()) or "state"
+        text = " ".join(base.replace("/", "÷").split()) or "state"
         text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
         name, number = text, 2
         while name in self.places:
@@ -43,10 +43,10 @@ class Program:
 
     def variable(self, name: str, scope: int) -> str:
         """Return the variable in ASL of a name of a scope: no two names share one, and none hides a function."""
-        wanted = f"{name}_" if name in FUNCTIONS else name
-        variable, number = wanted, 2
+        text = f"{name}_" if name in FUNCTIONS else name
+        variable, number = text, 2
         while self._variables.get(variable, (scope, name)) != (scope, name):
-            variable, number = f"{wanted}_{number}", number + 1
+            variable, number = f"{text}_{number}", number + 1
         self._variables[variable] = (scope, name)
         return variable
 

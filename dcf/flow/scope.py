@@ -91,11 +91,11 @@ class Scope(Names):
 
     # -- states
 
-    def add(self, wanted: str, state: dict[str, Any], node: ast.AST, *, ends: bool = False) -> str:
+    def add(self, base: str, state: dict[str, Any], node: ast.AST, *, ends: bool = False) -> str:
         """Add a state: all open ends lead to it, and it has one unless it ends the machine."""
         if self.last is not None:
             self.last.keep_spare()
-        name = self.program.state_name(wanted, node, self.source)
+        name = self.program.state_name(base, node, self.source)
         self.states[name] = self.program.states[name] = state
         self.connect(name)
         self.leave_open([] if ends else [into(state)])

@@ -141,7 +141,8 @@ class _Table:
             tasks=self._texts(self._table, "tasks"),
             dcf_tools=self._dcf_tools(),
             servers=tuple(
-                self._server(name, one) for name, one in self._object(self._table.get("servers", {}), "servers").items()
+                self._server(name, server)
+                for name, server in self._object(self._table.get("servers", {}), "servers").items()
             ),
         )
 
@@ -155,10 +156,10 @@ class _Table:
         return check_id(name, f"{self._where}.account") if (name := self._text("account")) else ""
 
     def _dcf_tools(self) -> tuple[str, ...]:
-        found = self._texts(self._table, "dcf_tools")
-        if not OWN_TOOLS.keys() >= set(found):
+        tool_names = self._texts(self._table, "dcf_tools")
+        if not OWN_TOOLS.keys() >= set(tool_names):
             raise self._wrong("dcf_tools", f"a list of {', '.join(OWN_TOOLS)}")
-        return found
+        return tool_names
 
     def _source(self) -> tuple[str, bool]:
         recipe, handler = self._text("recipe"), self._text("handler")
@@ -186,22 +187,22 @@ class _Table:
 
     def _server(self, name: str, table: Json) -> ToolServer:
         place = f"servers.{name}"
-        found = self._object(table, place, _SERVER_KNOWN)
-        url = self._filled(found.get("url", ""), f"{place}.url")
-        command = self._texts(found, "command", place)
+        members = self._object(table, place, _SERVER_KNOWN)
+        url = self._filled(members.get("url", ""), f"{place}.url")
+        command = self._texts(members, "command", place)
         if bool(url) == bool(command):
             raise self._wrong(place, 'a table with url, or with command = ["program", "argument"]')
-        transport = found.get("transport", "streamable_http")
-        if transport not in _TRANSPORTS or ("transport" in found and not url):
+        transport = members.get("transport", "streamable_http")
+        if transport not in _TRANSPORTS or ("transport" in members and not url):
             raise self._wrong(f"{place}.transport", f"one of {', '.join(_TRANSPORTS)}, of a server with a url")
         return ToolServer(
             name=name,
             url=url,
             over_sse=transport == "sse",
-            headers=self._texts_by_name(found, "headers", place),
+            headers=self._texts_by_name(members, "headers", place),
             command=command,
-            environment=self._texts_by_name(found, "environment", place),
-            allowed=self._texts(found, "tools", place),
+            environment=self._texts_by_name(members, "environment", place),
+            allowed=self._texts(members, "tools", place),
         )
 
     def _object(self, value: Json, name: str, known: frozenset[str] | None = None) -> dict[str, Any]:
@@ -229,26 +230,26 @@ class _Table:
         where = f"{place}.{name}" if place else name
         if not isinstance(value, list):
             raise self._wrong(where, "a list of texts")
-        return tuple(self._filled(one, where) for one in value)
+        return tuple(self._filled(text, where) for text in value)
 
     def _texts_by_name(self, table: Mapping[str, Json], name: str, place: str = "") -> dict[str, str]:
         where = f"{place}.{name}" if place else name
-        found = self._object(table.get(name, {}), where)
-        return {key: self._filled(value, f"{where}.{key}") for key, value in found.items()}
+        members = self._object(table.get(name, {}), where)
+        return {key: self._filled(value, f"{where}.{key}") for key, value in members.items()}
 
     def _filled(self, value: Json, name: str) -> str:
         if not isinstance(value, str):
             raise self._wrong(name, "a text")
 
-        def text_of(found: re.Match[str]) -> str:
-            known = self._environment.get(found[1])
+        def text_of(match: re.Match[str]) -> str:
+            known = self._environment.get(match[1])
             if known is None:
                 raise InvalidArgument(
-                    f"{self._where}.{name} needs the environment variable {found[1]}.", "Set it, then start again."
+                    f"{self._where}.{name} needs the environment variable {match[1]}.", "Set it, then start again."
                 )
             return known
 
         return _VARIABLE.sub(text_of, value)
 
-    def _wrong(self, name: str, wanted: str) -> InvalidArgument:
-        return InvalidArgument(f"{self._where}.{name} is not right.", f"It must be {wanted}.")
+    def _wrong(self, name: str, expected: str) -> InvalidArgument:
+        return InvalidArgument(f"{self._where}.{name} is not right.", f"It must be {expected}.")

@@ -42,10 +42,10 @@ def judged(answer: Json | ModelAnswer, schema: Mapping[str, Json] | bool | None)
 
 
 def _raise_failure(output: Json) -> None:
-    told = output.get(FAILED) if isinstance(output, dict) and output.keys() == {FAILED} else None
-    if isinstance(told, dict):
+    failure = output.get(FAILED) if isinstance(output, dict) and output.keys() == {FAILED} else None
+    if isinstance(failure, dict):
         raise TaskFailed(
-            str(told.get("error") or "States.TaskFailed"), str(told.get("cause") or "The agent gave no cause.")
+            str(failure.get("error") or "States.TaskFailed"), str(failure.get("cause") or "The agent gave no cause.")
         )
 
 
@@ -56,8 +56,8 @@ def _problems(output: Json, schema: Mapping[str, Json] | bool | None) -> tuple[s
 
 
 def _unfenced(text: str) -> str:
-    found = _FENCE.match(text)
-    return text if found is None else found[1]
+    match = _FENCE.match(text)
+    return text if match is None else match[1]
 
 
 def _refuse(name: str) -> Json:

@@ -83,14 +83,14 @@ class ChildCommand:
             raise InvalidArgument(f"{self.python} cannot be started: {error.strerror}.", "Correct `python`.") from None
         child = HandlerProcess(process)
         try:
-            said = await asyncio.wait_for(child.hear(), _START_S)
+            hello = await asyncio.wait_for(child.hear(), _START_S)
         except BaseException:
             child.kill()
             raise
-        if "unusable" in said:
+        if "unusable" in hello:
             await child.close()
             raise InvalidArgument(
-                f"The handler {self.source} cannot be imported by {self.python}: {said['unusable']}",
+                f"The handler {self.source} cannot be imported by {self.python}: {hello['unusable']}",
                 "Install what it needs there, or set `python` to an environment that has it.",
             )
         return child
@@ -120,8 +120,8 @@ class HandlerProcess:
         If this is cancelled, the child gets a message, and is killed if the turn does not end.
         """
         self._turns += 1
-        offered = [{"name": one.name, "description": one.description, "parameters": one.parameters}
-                   for one in tools.list()]  # fmt: skip
+        offered = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+                   for tool in tools.list()]  # fmt: skip
         self._say({"turn": self._turns, "work": work_to(work), "tools": offered})
         calls: set[asyncio.Task[None]] = set()
         try:
@@ -135,22 +135,22 @@ class HandlerProcess:
 
     async def _until_the_end(self, tools: AgentTools, calls: set[asyncio.Task[None]]) -> Mapping[str, Json]:
         while True:
-            said = await self.hear()
-            if "call" in said:
-                calls.add(task := asyncio.create_task(self._call(tools, said)))
+            message = await self.hear()
+            if "call" in message:
+                calls.add(task := asyncio.create_task(self._call(tools, message)))
                 task.add_done_callback(calls.discard)
-            elif "used" in said:
-                tools.report_usage(**said["used"])
-            elif said.get("turn") == self._turns:
-                return said
+            elif "used" in message:
+                tools.report_usage(**message["used"])
+            elif message.get("turn") == self._turns:
+                return message
 
-    async def _call(self, tools: AgentTools, said: Mapping[str, Json]) -> None:
+    async def _call(self, tools: AgentTools, message: Mapping[str, Json]) -> None:
         try:
-            result = await tools.call(said["tool"], said["arguments"])
+            result = await tools.call(message["tool"], message["arguments"])
         except Exception as error:
-            log.warning("the tool %s broke", said["tool"], exc_info=error)
+            log.warning("the tool %s broke", message["tool"], exc_info=error)
             result = ToolResult(f"The tool broke ({type(error).__name__}).", is_error=True)
-        self._say({"call": said["call"], "text": result.text, "is_error": result.is_error})
+        self._say({"call": message["call"], "text": result.text, "is_error": result.is_error})
 
     async def _cancel(self) -> None:
         self._say({"cancel": self._turns})
@@ -172,8 +172,8 @@ class HandlerProcess:
         try:
             line = await self._process.stdout.readline()
             if line:
-                said: dict[str, Any] = json.loads(line)
-                return said
+                message: dict[str, Any] = json.loads(line)
+                return message
         except ValueError:
             self.kill()
         code = await self._process.wait()
@@ -243,16 +243,18 @@ class ChildHandler:
         return child
 
 
-def _result(said: Mapping[str, Json]) -> Json | ModelAnswer:
-    if "text" in said:
-        return ModelAnswer(said["text"], said["session"])
-    if "failed" in said:
-        raise TaskFailed(said["failed"], said["cause"])
-    if "limited" in said:
-        raise AgentLimited(**said["limited"])
-    if "output" not in said:
-        raise HandlerRaised(said.get("raised", "CancelledError"), said.get("cause", "the handler cancelled itself"))
-    return said["output"]
+def _result(message: Mapping[str, Json]) -> Json | ModelAnswer:
+    if "text" in message:
+        return ModelAnswer(message["text"], message["session"])
+    if "failed" in message:
+        raise TaskFailed(message["failed"], message["cause"])
+    if "limited" in message:
+        raise AgentLimited(**message["limited"])
+    if "output" not in message:
+        raise HandlerRaised(
+            message.get("raised", "CancelledError"), message.get("cause", "the handler cancelled itself")
+        )
+    return message["output"]
 
 
 def _manner(code: int) -> str:

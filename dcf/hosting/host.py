@@ -122,12 +122,12 @@ class AgentHost:
     def _pools(self) -> set[ChildHandler]:
         return {handler for handler in self._handlers.values() if isinstance(handler, ChildHandler)}
 
-    async def _work(self, agent: HostedAgent, given: Json, context: TaskContext) -> Json:
+    async def _work(self, agent: HostedAgent, state_input: Json, context: TaskContext) -> Json:
         try:
             skills = taken(context.brief.get("skills") or (), agent.servers, agent.environment)
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
-        work = _work_of(agent, given, context, skills)
+        work = _work_of(agent, state_input, context, skills)
         waited_s = (context.brief.get("parked") or {}).get("seconds", 0)
         limits = TurnLimits(
             tries=agent.tries,
@@ -155,12 +155,12 @@ def _opening(
     return opened
 
 
-def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: SkillTexts) -> AgentWork:
+def _work_of(agent: HostedAgent, state_input: Json, context: TaskContext, skills: SkillTexts) -> AgentWork:
     brief = context.brief
     return AgentWork(
         workflow_id=context.workflow_id,
         state=context.state,
-        input=given,
+        input=state_input,
         agent=agent.profile,
         instructions=context.instructions or "",
         output_schema=context.output_schema,
@@ -179,17 +179,17 @@ def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: Skil
 def _handlers_of(file: AgentsFile) -> "dict[str, Handler | ChildHandler]":
     """Return the handler of each agent. Those whose processes would be the same share them."""
     pools: dict[Any, ChildHandler] = {}
-    found: dict[str, Handler | ChildHandler] = {}
+    handlers: dict[str, Handler | ChildHandler] = {}
     for agent in file.agents:
         if agent.python is None:
-            found[agent.profile.name] = _loaded(agent.source, file)
+            handlers[agent.profile.name] = _loaded(agent.source, file)
             continue
         command = ChildCommand(
             source=agent.source, folder=file.folder, python=agent.python, environment=agent.environment
         )
         key = (command.source, command.python, frozenset(command.environment.items()))
-        found[agent.profile.name] = pools.setdefault(key, ChildHandler(command))
-    return found
+        handlers[agent.profile.name] = pools.setdefault(key, ChildHandler(command))
+    return handlers
 
 
 def _loaded(source: str, file: AgentsFile) -> Handler:

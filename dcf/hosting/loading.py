@@ -23,8 +23,8 @@ def load_handler(source: str, folder: Path) -> Handler:
     module = _from_file(folder / place) if place.endswith(".py") else _named(place)
     handler = getattr(module, name, None)
     if not inspect.iscoroutinefunction(handler):
-        what = "has no function" if handler is None else "has no async function"
-        raise InvalidArgument(f"{place} {what} '{name}'.", _HOW_TO)
+        fault = "has no function" if handler is None else "has no async function"
+        raise InvalidArgument(f"{place} {fault} '{name}'.", _HOW_TO)
     return handler
 
 

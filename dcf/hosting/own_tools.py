@@ -60,14 +60,18 @@ class WithOwnTools:
     async def _call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         if name not in self._names:
             return await self._tools.call(name, arguments)
-        missing = [one for one in OWN_TOOLS[name].parameters["required"] if not isinstance(arguments.get(one), str)]
+        missing = [
+            argument
+            for argument in OWN_TOOLS[name].parameters["required"]
+            if not isinstance(arguments.get(argument), str)
+        ]
         if missing:
             return ToolResult(f"The argument '{missing[0]}' must be a text.", is_error=True)
         try:
-            refusal, said = await asyncio.to_thread(self._made, name, arguments)
+            refusal, text = await asyncio.to_thread(self._made, name, arguments)
         except DcfError as error:
             return ToolResult(f"{error.message} {error.hint}", is_error=True)
-        return ToolResult(said) if refusal is None else ToolResult(refusal, is_error=True)
+        return ToolResult(text) if refusal is None else ToolResult(refusal, is_error=True)
 
     def report_usage(self, **used: Json) -> None:
         """Say what the work used up. What is no usage is logged: the work is worth more than its bill."""
@@ -81,5 +85,5 @@ class WithOwnTools:
         if name == "leave_note":
             return self._context.leave_note(arguments["text"]), "The planner gets the note."
         choices = arguments.get("choices")
-        wanted = [choice for choice in choices if isinstance(choice, str)] if isinstance(choices, list) else []
-        return self._context.ask_question(arguments["question"], wanted), "The question is asked. Stop now."
+        choice_texts = [choice for choice in choices if isinstance(choice, str)] if isinstance(choices, list) else []
+        return self._context.ask_question(arguments["question"], choice_texts), "The question is asked. Stop now."

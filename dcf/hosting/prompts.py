@@ -37,8 +37,8 @@ def user_prompt(work: AgentWork) -> str:
     if work.last_error is not None:
         parts.append(f"An earlier attempt failed: {as_json(work.last_error)}")
     if work.questions:
-        asked = [{name: question[name] for name in _ASKED if name in question} for question in work.questions]
-        parts.append(f"What was asked about it before: {as_json(asked)}")
+        questions = [{name: question[name] for name in _ASKED if name in question} for question in work.questions]
+        parts.append(f"What was asked about it before: {as_json(questions)}")
     if work.problems:
         parts.append(_corrections(work))
     return "\n\n".join(parts)

@@ -37,37 +37,37 @@ def taken(
         if "problem" in skill:
             raise ToolUnavailable(f"The skill '{skill['manifestId']}' cannot be used: {skill['problem']}")
         texts += [f"Skill {skill['name']}:\n{skill.get('directives', '')}", *skill.get("texts", ())]
-        for told in skill.get("mcp_servers", ()):
-            servers[told["name"]] = _with(servers.get(told["name"]), told, environment)
+        for details in skill.get("mcp_servers", ()):
+            servers[details["name"]] = _with(servers.get(details["name"]), details, environment)
     return SkillTexts(texts=tuple(texts), servers=tuple(servers.values()))
 
 
-def _with(known: ToolServer | None, told: Mapping[str, Any], environment: Mapping[str, str]) -> ToolServer:
+def _with(known: ToolServer | None, server: Mapping[str, Any], environment: Mapping[str, str]) -> ToolServer:
     """Return a server with the tools that a skill needs there. A description in the agents file comes first."""
-    tools = tuple(told.get("tools", ()))
+    tools = tuple(server.get("tools", ()))
     if known is not None:
         more = tuple(dict.fromkeys((*known.allowed, *tools)))
         return replace(known, allowed=more) if known.allowed else known  # without names it has all tools
-    if "url" not in told:
+    if "url" not in server:
         raise ToolUnavailable(
-            f"The server '{told['name']}' of a skill is a command, which only the agents file can start.",
-            f"Describe it in the agents file, under servers.{told['name']}.",
+            f"The server '{server['name']}' of a skill is a command, which only the agents file can start.",
+            f"Describe it in the agents file, under servers.{server['name']}.",
         )
     return ToolServer(
-        name=told["name"],
-        url=_filled(told["url"], told["name"], environment),
-        over_sse=told.get("transport") == "sse",
-        headers={key: _filled(value, told["name"], environment) for key, value in told.get("headers", {}).items()},
+        name=server["name"],
+        url=_filled(server["url"], server["name"], environment),
+        over_sse=server.get("transport") == "sse",
+        headers={key: _filled(value, server["name"], environment) for key, value in server.get("headers", {}).items()},
         allowed=tools,
     )
 
 
 def _filled(text: str, server: str, environment: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        known = environment.get(found[1])
+    def value(match: re.Match[str]) -> str:
+        known = environment.get(match[1])
         if known is None:
             raise ToolUnavailable(
-                f"The server '{server}' needs the environment variable {found[1]}.",
+                f"The server '{server}' needs the environment variable {match[1]}.",
                 "Name it in the agents file, in environment of the agent.",
             )
         return known

@@ -47,15 +47,15 @@ def served(tools: AgentTools) -> Iterator[ToolAddress]:
         server.server_close()
 
 
-def _result(tools: AgentTools, loop: asyncio.AbstractEventLoop, method: str, given: Mapping[str, Json]) -> Json | None:
+def _result(tools: AgentTools, loop: asyncio.AbstractEventLoop, method: str, params: Mapping[str, Json]) -> Json | None:
     """Return the result of a request; None if there is no such method."""
     if method == "initialize":
-        version, about = given.get("protocolVersion", _VERSION), {"name": "dcf-host", "version": "1"}
+        version, about = params.get("protocolVersion", _VERSION), {"name": "dcf-host", "version": "1"}
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
     if method == "tools/list":
-        return {"tools": [_listed(one.name, one.description, one.parameters) for one in tools.list()]}
+        return {"tools": [_listed(tool.name, tool.description, tool.parameters) for tool in tools.list()]}
     if method == "tools/call":
-        call = tools.call(given["name"], given.get("arguments") or {})
+        call = tools.call(params["name"], params.get("arguments") or {})
         result: ToolResult = asyncio.run_coroutine_threadsafe(call, loop).result()
         return {"content": [{"type": "text", "text": result.text}], "isError": result.is_error}
     return {} if method == "ping" else None
@@ -69,17 +69,17 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
             shown = self.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
             is_known = secrets.compare_digest(shown, f"Bearer {token}".encode())
             content = self._content(_LONGEST if is_known else _LONGEST_OF_STRANGERS)
-            asked = _request(content) if is_known else None
-            if asked is None:
+            request = _request(content) if is_known else None
+            if request is None:
                 self._send(400 if is_known else 401)
                 return
-            if "id" not in asked:
+            if "id" not in request:
                 self._send(202)
                 return
-            result = _result(tools, loop, asked["method"], asked.get("params") or {})
+            result = _result(tools, loop, request["method"], request.get("params") or {})
             unknown = {"code": _UNKNOWN_METHOD, "message": "There is no such method."}
             answer = {"error": unknown} if result is None else {"result": result}
-            self._send(200, as_json({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
+            self._send(200, as_json({"jsonrpc": "2.0", "id": request["id"], **answer}).encode())
 
         def _content(self, longest: int) -> bytes:
             """Return the body. A body that is too long or has no length is not read, and the connection ends."""
@@ -108,10 +108,10 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
 def _request(content: bytes) -> dict[str, Json] | None:
     """Return a request; None for a body that is none."""
     try:
-        asked = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    return asked if isinstance(asked, dict) and isinstance(asked.get("method"), str) else None
+    return document if isinstance(document, dict) and isinstance(document.get("method"), str) else None
 
 
 def _listed(name: str, description: str, parameters: Mapping[str, Json]) -> dict[str, Json]:

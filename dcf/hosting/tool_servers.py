@@ -71,13 +71,13 @@ class ServedTools:
 
     async def add(self, server: ToolServer, client: "Client") -> None:
         """Offer the tools of a server; raise ToolsMissing if a needed tool is missing."""
-        found = {tool.name: tool for tool in await _listed(client)}
-        missing = [name for name in server.allowed if name not in found]
+        tools_by_name = {tool.name: tool for tool in await _listed(client)}
+        missing = [name for name in server.allowed if name not in tools_by_name]
         if missing:
             raise ToolsMissing(f"The MCP server '{server.name}' has no tool {', '.join(missing)}.")
-        for name in server.allowed or found:
+        for name in server.allowed or tools_by_name:
             own = name if name not in self._tools else f"{server.name}__{name}"
-            tool = found[name]
+            tool = tools_by_name[name]
             self._tools[own] = AgentTool(name=own, description=tool.description or "", parameters=tool.input_schema)
             self._places[own] = (client, name)
 
@@ -95,14 +95,14 @@ async def opened_tools(servers: Sequence[ToolServer]) -> AsyncIterator[ServedToo
 
 async def _listed(client: "Client") -> Sequence[Any]:
     """Return the tools of a server, page by page."""
-    found, cursor = [], None
+    tools, cursor = [], None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
         if cursor is None:
             break
-    return found
+    return tools
 
 
 async def _connected(server: ToolServer, stack: AsyncExitStack) -> "Client":

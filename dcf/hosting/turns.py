@@ -55,12 +55,12 @@ async def carried_out(
     """Return the output of a piece of work; raise TaskFailed if there is none, AgentLimited to have it later."""
     for _ in range(1 + limits.corrections):
         answer = await _tried(partial(_turn, work, handler=handler, limits=limits), tools, work, limits, reserving)
-        found = judged(answer, work.output_schema)
-        if not found.problems:
-            return found.output
-        log.info("%s/%s: the answer is not accepted: %s", work.workflow_id, work.state, "; ".join(found.problems))
+        verdict = judged(answer, work.output_schema)
+        if not verdict.problems:
+            return verdict.output
+        log.info("%s/%s: the answer is not accepted: %s", work.workflow_id, work.state, "; ".join(verdict.problems))
         session = answer.session if isinstance(answer, ModelAnswer) else None
-        work = replace(work, problems=found.problems, session=session)
+        work = replace(work, problems=verdict.problems, session=session)
     raise TaskFailed(INVALID, f"The agent's answer was not accepted: {'; '.join(work.problems)}")
 
 

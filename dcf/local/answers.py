@@ -8,9 +8,9 @@ from dcf.values.json_text import Json, dump
 from dcf.values.refusal import Refusal
 
 
-def done(**found: Json) -> dict[str, Json]:
+def done(**members: Json) -> dict[str, Json]:
     """Return the answer of a tool that did what was asked."""
-    return {"status": "ok", "error": None, "code": "ok"} | found
+    return {"status": "ok", "error": None, "code": "ok"} | members
 
 
 def refused(refusal: Refusal, **echo: Json) -> dict[str, Json]:

@@ -48,8 +48,8 @@ class ServerCalls:
 
     async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
         """Return the answer of a tool; raise ToolCallFailed if it is an error or a refusal."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        params: dict[str, Any] = {"name": tool, "arguments": given}
+        values = {name: value for name, value in arguments.items() if value is not None}
+        params: dict[str, Any] = {"name": tool, "arguments": values}
         if self.meta:
             params["_meta"] = dict(self.meta)
         result = await self.passed_on(params)
@@ -66,16 +66,16 @@ def _repeatable(name: str, arguments: Mapping[str, Json]) -> tuple[dict[str, Jso
     import dcf.tools.mcp.selection  # noqa: F401, PLC0415 - takes half a second, which the first call waits for
     from dcf.verbs.registry import TOOLS  # noqa: PLC0415 - the same
 
-    spec, given = TOOLS.get(name), dict(arguments)
+    spec, sent = TOOLS.get(name), dict(arguments)
     if spec is None:
-        return given, name in _REPEATABLE
+        return sent, name in _REPEATABLE
     fields = spec.arguments.model_fields
     if spec.read_only or (spec.idempotent and "lease_token" in fields):
-        return given, True
+        return sent, True
     if "request_id" in fields:
-        given.setdefault("request_id", f"local-{secrets.token_hex(8)}")
+        sent.setdefault("request_id", f"local-{secrets.token_hex(8)}")
     elif name in _OWN_TOKEN:
-        given.setdefault("lease_token", secrets.token_hex(16))
+        sent.setdefault("lease_token", secrets.token_hex(16))
     else:
-        return given, spec.idempotent
-    return given, True
+        return sent, spec.idempotent
+    return sent, True

@@ -34,7 +34,7 @@ class Allowed:
     def covers(self, words: Sequence[str], root: Path) -> bool:
         """Return True if a template has a word for each word of the command; paths are those below the root."""
         alike = [template for template in self.templates if len(template) == len(words)]
-        return any(all(_fits(one, word, root) for one, word in zip(each, words, strict=True)) for each in alike)
+        return any(all(_fits(pattern, word, root) for pattern, word in zip(each, words, strict=True)) for each in alike)
 
 
 def allowed_by(templates: Sequence[str], file: Path | None) -> Allowed:
@@ -45,8 +45,8 @@ def allowed_by(templates: Sequence[str], file: Path | None) -> Allowed:
             lines = file.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
             raise InvalidArgument("The file of allowed commands cannot be read.", "Check --allow-file.") from None
-    kept = [line for line in (*templates, *lines) if line.strip() and not line.lstrip().startswith("#")]
-    return Allowed(tuple(_template(line) for line in kept))
+    templates_left = [line for line in (*templates, *lines) if line.strip() and not line.lstrip().startswith("#")]
+    return Allowed(tuple(_template(line) for line in templates_left))
 
 
 def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
@@ -70,12 +70,12 @@ def _template(line: str) -> tuple[str, ...]:
     return words
 
 
-def _fits(wanted: str, word: str, root: Path) -> bool:
-    if wanted == PATH:
+def _fits(pattern: str, word: str, root: Path) -> bool:
+    if pattern == PATH:
         return _PATH.fullmatch(word) is not None and _is_below(root, word)
-    if NAME in wanted:
-        return re.fullmatch(_NAME.join(map(re.escape, wanted.split(NAME))), word, re.ASCII) is not None
-    return wanted == word
+    if NAME in pattern:
+        return re.fullmatch(_NAME.join(map(re.escape, pattern.split(NAME))), word, re.ASCII) is not None
+    return pattern == word
 
 
 def _is_below(root: Path, word: str) -> bool:

@@ -88,7 +88,7 @@ async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeou
     return await _outcome(process, limit_s)
 
 
-async def ask(words: Sequence[str], root: Path, given: str, limit_s: float) -> Answer:
+async def ask(words: Sequence[str], root: Path, stdin: str, limit_s: float) -> Answer:
     """Run a command in the root with a text as its input; a timeout ends it with all its children.
 
     It gets the environment of this process without the variables of dcf, which may hold keys.
@@ -100,13 +100,13 @@ async def ask(words: Sequence[str], root: Path, given: str, limit_s: float) -> A
     if process is None:
         return Answer(why_not=_not_started(words[0]))
     printed, complaint = _Tail(MOST_PRINTED), _Tail(TAIL_BYTES)
-    timed_out = await _ended(process, limit_s, given.encode("utf-8", "replace"), printed, complaint)
+    timed_out = await _ended(process, limit_s, stdin.encode("utf-8", "replace"), printed, complaint)
     text, cut = printed.text()
     if timed_out:
         return Answer(why_not=_too_slow(limit_s))
     if process.returncode != 0:
-        told = complaint.text()[0].strip() or text.strip()
-        return Answer(why_not=f"It ended with exit code {process.returncode}: {told[-_LONGEST_COMPLAINT:]}")
+        complaint_text = complaint.text()[0].strip() or text.strip()
+        return Answer(why_not=f"It ended with exit code {process.returncode}: {complaint_text[-_LONGEST_COMPLAINT:]}")
     return Answer(why_not=f"It printed more than {MOST_PRINTED} bytes.") if cut else Answer(text=text)
 
 
@@ -159,15 +159,15 @@ async def _outcome(process: Process, limit_s: float) -> Outcome:
     return Outcome(verdict=verdict, why=f"Exit code {code}.", exit_code=code, tail=text, cut=cut)
 
 
-async def _ended(process: Process, limit_s: float, given: bytes | None, *tails: "_Tail") -> bool:
+async def _ended(process: Process, limit_s: float, stdin: bytes | None, *tails: "_Tail") -> bool:
     """Wait for a process, write its input and keep what it prints; return True if its time was over before."""
     try:
         with anyio.move_on_after(limit_s) as timed:
             async with anyio.create_task_group() as tasks:
                 for tail, stream in zip(tails, (process.stdout, process.stderr), strict=False):
                     tasks.start_soon(tail.read, stream)
-                if given is not None:
-                    tasks.start_soon(_write, process, given)
+                if stdin is not None:
+                    tasks.start_soon(_write, process, stdin)
                 await process.wait()
                 tasks.cancel_scope.deadline = anyio.current_time() + _DRAIN_S
     finally:
@@ -178,11 +178,11 @@ async def _ended(process: Process, limit_s: float, given: bytes | None, *tails: 
     return timed.cancelled_caught
 
 
-async def _write(process: Process, given: bytes) -> None:
+async def _write(process: Process, stdin: bytes) -> None:
     """Write the input of a process and close it; a process need not read it."""
     assert process.stdin is not None, "it was asked for"
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await process.stdin.send(given)
+        await process.stdin.send(stdin)
         await process.stdin.aclose()
 
 

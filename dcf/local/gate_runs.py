@@ -41,10 +41,10 @@ async def run_gates(
         began = anyio.current_time()
         outcome = await run(gate["command"], root, allowed, gate.get("timeout_s"))
         lasted = round(anyio.current_time() - began, 3)
-        told = {"state": gate["state"], "gate": gate["name"], "command": gate["command"], **outcome.as_json()}
+        report = {"state": gate["state"], "gate": gate["name"], "command": gate["command"], **outcome.as_json()}
         is_own = agent == gate.get("author")
         calls, name = (helper or server, None) if is_own else (server, str(agent))
-        ran.append({**told, **await _decided(calls, gate, name, outcome, lasted)})
+        ran.append({**report, **await _decided(calls, gate, name, outcome, lasted)})
     return ran
 
 

@@ -76,21 +76,21 @@ def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,
     """Return at most `limit` bytes of what git prints, and end git there; raise GitRefused as `run` does."""
     settings = _settings(root, arguments[0])
     with (
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as complaints,
         subprocess.Popen(  # noqa: S603 - words of ours and names, no shell
             [_program(settings), *arguments],
             cwd=root,
             env=settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=complaints,
         ) as process,
     ):
         timer = threading.Timer(_LONG_S, process.kill)
         timer.start()
         try:
             assert process.stdout is not None, "it was asked for"
-            found = process.stdout.read(limit)
+            first_bytes = process.stdout.read(limit)
             is_whole = not process.stdout.read(1)
             if not is_whole:
                 process.kill()
@@ -100,9 +100,9 @@ def beginning(root: Path, *arguments: str, limit: int, ok: tuple[int, ...] = (0,
         if is_whole and code == -signal.SIGKILL:
             raise _slow()
         if is_whole and code not in ok:
-            said.seek(0)
-            raise _failed(code, said.read(_LONGEST_COMPLAINT))
-    return found
+            complaints.seek(0)
+            raise _failed(code, complaints.read(_LONGEST_COMPLAINT))
+    return first_bytes
 
 
 def _settings(root: Path, command: str) -> dict[str, str]:
@@ -130,8 +130,8 @@ def _slow() -> GitRefused:
 
 
 def _failed(code: int, complaint: bytes) -> GitRefused:
-    said = complaint.decode("utf-8", "replace").strip().splitlines()
-    why = said[0][:300] if said else f"exit code {code}"
+    complaint_lines = complaint.decode("utf-8", "replace").strip().splitlines()
+    why = complaint_lines[0][:300] if complaint_lines else f"exit code {code}"
     return GitRefused("git_failed", f"git refused: {why}.", "Correct the problem that git reports, then call again.")
 
 
@@ -140,7 +140,7 @@ def facts(place: WorkingDirectory) -> WorktreeFacts:
     root = place.path
     repository = _place(root)
     top = repository.top
-    nearest = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
+    nearest = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
     if top != nearest:
         raise GitRefused(
             "no_worktree",
@@ -163,9 +163,9 @@ def facts(place: WorkingDirectory) -> WorktreeFacts:
 
 
 def _place(root: Path) -> RepositoryPlace:
-    asked = ("--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
+    arguments = ("--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
     try:
-        top, own, shared = os.fsdecode(run(root, "rev-parse", *asked)).splitlines()
+        top, own, shared = os.fsdecode(run(root, "rev-parse", *arguments)).splitlines()
     except ValueError:
         raise GitRefused("no_worktree", f"A path around {root} has a line break.", "Rename that directory.") from None
     except GitRefused as refused:
@@ -238,22 +238,22 @@ def difference(root: Path, old: str, new: str) -> tuple[FileChange, ...]:
     """Return what differs between two commits or trees."""
     output = run(root, "diff", "--name-status", "-z", "-M", *DIFF, old, new)
     fields = iter(_names(output))
-    found: list[FileChange] = []
+    file_changes: list[FileChange] = []
     for mark in fields:
         source = next(fields) if mark[:1] in "RC" else None
         path = next(fields)
-        kept = source if mark[:1] == "R" else None
+        old_path = source if mark[:1] == "R" else None
         word = _WORDS.get(mark[:1], "modified")
-        found.append(FileChange(path=path, change=word, where=("committed",), old_path=kept))
-    return tuple(found)
+        file_changes.append(FileChange(path=path, change=word, where=("committed",), old_path=old_path))
+    return tuple(file_changes)
 
 
 def commit_of(root: Path, name: str) -> str | None:
     """Return the full id of a commit; None if there is none of this name."""
     if name.startswith("-"):
         return None
-    found = run(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1, 128))
-    return found.decode().strip() or None
+    output = run(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1, 128))
+    return output.decode().strip() or None
 
 
 def patch(root: Path, start: str | None, untracked: list[str], limit: int) -> tuple[str, bool]:

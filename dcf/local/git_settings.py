@@ -60,21 +60,21 @@ _HOOK: Final = re.compile(r"(hook\..*)\.[^.]+", re.DOTALL)
 
 def environment(named: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the whole environment of git, with the settings that are switched off and further ones."""
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    variables = {name: os.environ[name] for name in _KEPT if name in os.environ}
     settings = {**_OFF, **(named or {})}
     numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
         numbered |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**kept, **_ENVIRONMENT, **numbered}
+    return {**variables, **_ENVIRONMENT, **numbered}
 
 
 def named_off(names: Iterable[str]) -> dict[str, str]:
     """Return the settings that switch off the filters and hooks among those that a configuration names."""
     off: dict[str, str] = {}
     for name in names:
-        found = _FILTER.fullmatch(name)
-        if found is not None:
-            off[name] = "false" if found[1] == "required" else ""
+        match = _FILTER.fullmatch(name)
+        if match is not None:
+            off[name] = "false" if match[1] == "required" else ""
         elif (hook := _HOOK.fullmatch(name)) is not None:
             off[f"{hook[1]}.enabled"] = "false"
     return off

@@ -45,24 +45,24 @@ class LocalCall:
 
     def text(self, name: str) -> str | None:
         """Return an argument that is text; raise InvalidArgument for another kind."""
-        found = self.arguments.get(name)
-        if found is not None and (not isinstance(found, str) or not found):
+        argument = self.arguments.get(name)
+        if argument is not None and (not isinstance(argument, str) or not argument):
             raise InvalidArgument(f"{name} is no text.", f"Send {name} as a string.")
-        return found
+        return argument
 
     def needed(self, name: str) -> str:
         """Return an argument that there must be."""
-        found = self.text(name)
-        if found is None:
+        schema = self.text(name)
+        if schema is None:
             raise InvalidArgument(f"{name} is missing.", f"Send {name}.")
-        return found
+        return schema
 
     def names(self, name: str) -> list[str]:
         """Return an argument that is a list of texts; none of it is an empty list."""
-        found = self.arguments.get(name) or []
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        argument = self.arguments.get(name) or []
+        if not isinstance(argument, list) or not all(isinstance(name, str) for name in argument):
             raise InvalidArgument(f"{name} is no list of texts.", f'Send {name} as ["a", "b"].')
-        return found
+        return argument
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -89,9 +89,9 @@ class LocalTool:
 
 async def _worktree(call: LocalCall) -> dict[str, Json]:
     def look() -> dict[str, Json]:
-        found = worktree.described(git.facts(call.place))
+        description = worktree.described(git.facts(call.place))
         unit = call.text("unit")
-        return found if unit is None else {**found, "start": worktree.record_start(call.place, unit)}
+        return description if unit is None else {**description, "start": worktree.record_start(call.place, unit)}
 
     return done(**await anyio.to_thread.run_sync(look))
 
@@ -100,8 +100,10 @@ async def _changes(call: LocalCall) -> dict[str, Json]:
     start, unit, areas = call.text("start"), call.text("unit"), call.names("areas")
 
     def look() -> dict[str, Json]:
-        found = worktree.changes_since(call.place, start=start, unit=unit, areas=areas)
-        return {**found, **worktree.patch_of(call.place, found["start"])} if call.arguments.get("patch") else found
+        changes = worktree.changes_since(call.place, start=start, unit=unit, areas=areas)
+        return (
+            {**changes, **worktree.patch_of(call.place, changes["start"])} if call.arguments.get("patch") else changes
+        )
 
     return done(**await anyio.to_thread.run_sync(look))
 
@@ -111,8 +113,8 @@ async def _branch(call: LocalCall) -> dict[str, Json]:
 
 
 async def _files(call: LocalCall) -> dict[str, Json]:
-    found = await uploaded(call.server, call.place.path, call.names("paths"), call.text("workflow_id"))
-    return done(files=found)
+    files = await uploaded(call.server, call.place.path, call.names("paths"), call.text("workflow_id"))
+    return done(files=files)
 
 
 async def _gates(call: LocalCall) -> dict[str, Json]:

@@ -84,16 +84,16 @@ def _named(output: Json) -> list[str]:
     named = output.get(FIELD) if isinstance(output, dict) else None
     if not isinstance(named, list) or not named:
         return []
-    if not all(isinstance(one, str) for one in named):
+    if not all(isinstance(name, str) for name in named):
         raise InvalidArgument(f"{FIELD} of the output is no list of paths.", f'Write "{FIELD}": ["docs/plan.md"].')
     return named
 
 
-def _value(given: Json) -> Json:
+def _value(value: Json) -> Json:
     """Return what an argument holds that takes JSON text and native values; text that is not JSON names no files."""
-    if not isinstance(given, str):
-        return given
+    if not isinstance(value, str):
+        return value
     try:
-        return parse(given, name="output")
+        return parse(value, name="output")
     except InvalidArgument:
         return None

@@ -187,8 +187,8 @@ class LocalServer:
             directory, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
             if names_files(name, arguments):
                 root = await self.working_root.of(ctx, directory)
-                told = await described(arguments, root.path, server, upload=upload is True)
-                params = {**params, "arguments": told}
+                extended = await described(arguments, root.path, server, upload=upload is True)
+                params = {**params, "arguments": extended}
         once = partial(server.passed_on, on_progress=_progress(ctx))
         result = await _answered(ctx, once, params)
         ran: list[dict[str, Json]] = []
@@ -248,15 +248,15 @@ class LocalServer:
         return answer
 
     async def _relay(self, bus: InMemorySubscriptionBus, params: SubscriptionsListenRequestParams) -> None:
-        async def heard(method: str, given: Mapping[str, Any]) -> None:
-            event = event_from_wire(method, given)
+        async def heard(method: str, params: Mapping[str, Any]) -> None:
+            event = event_from_wire(method, params)
             if event is not None:
                 await bus.publish(event)
 
-        wanted = params.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
+        params_dumped = params.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
         while True:
             with suppress(DcfError):  # the server is away: this loop asks again
-                await self.upstream.listen(wanted, heard)
+                await self.upstream.listen(params_dumped, heard)
             await anyio.sleep(_AGAIN_S)
             for uri in params.notifications.resource_subscriptions or ():
                 await bus.publish(ResourceUpdated(uri=uri))
@@ -295,15 +295,15 @@ async def looked_at(server: LocalServer) -> dict[str, Json]:
 
 def _params(ctx: Context) -> dict[str, Any]:
     """Return the params of a request with what its client says of itself; answers to questions of ours are left out."""
-    given = dict(ctx.params or {})
-    meta = dict(given.get("_meta") or {})
+    params = dict(ctx.params or {})
+    meta = dict(params.get("_meta") or {})
     known = ctx.session.client_params
     if known is not None and CLIENT_INFO_META_KEY not in meta:
         meta[CLIENT_INFO_META_KEY] = known.client_info.model_dump(by_alias=True, mode="json", exclude_none=True)
         capabilities = known.capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)
         meta[CLIENT_CAPABILITIES_META_KEY] = capabilities
-    answers = {key: value for key, value in (given.pop("inputResponses", None) or {}).items() if key != QUESTION}
-    return {**given, "_meta": meta, **({"inputResponses": answers} if answers else {})}
+    answers = {key: value for key, value in (params.pop("inputResponses", None) or {}).items() if key != QUESTION}
+    return {**params, "_meta": meta, **({"inputResponses": answers} if answers else {})}
 
 
 async def _answered(

@@ -96,10 +96,10 @@ class Upstream:
             try:
                 return await self._once(method, params, on_progress)
             except MCPError as error:
-                told = _lost(error)
-                if told is None:
+                lost = _lost(error)
+                if lost is None:
                     raise
-                failure, was_sent = told
+                failure, was_sent = lost
                 if was_sent and not repeat:
                     raise ServerUnreachable(
                         "The connection to the dcf server broke before it answered; it may have done what was asked.",
@@ -115,10 +115,10 @@ class Upstream:
         try:
             await self._once("subscriptions/listen", params, None, name)
         except MCPError as error:
-            told = _lost(error)
-            if told is None:
+            lost = _lost(error)
+            if lost is None:
                 raise
-            raise told[0] from None
+            raise lost[0] from None
         finally:
             del self._heard[name]
 
@@ -164,11 +164,11 @@ class Upstream:
                 task_status.started(dispatcher)
 
     async def _notified(self, _: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> None:
-        given = params or {}
-        heard = self._heard.get(str((given.get("_meta") or {}).get(SUBSCRIPTION_ID_META_KEY)))
+        params_sent = params or {}
+        heard = self._heard.get(str((params_sent.get("_meta") or {}).get(SUBSCRIPTION_ID_META_KEY)))
         if heard is not None:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the client has gone meanwhile
-                await heard(method, given)
+                await heard(method, params_sent)
 
 
 def _lost(error: MCPError) -> tuple[DcfError, bool] | None:
@@ -198,16 +198,16 @@ def _failure(code: str) -> DcfError:
 
 def _stamped(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the params with what the revision wants each request to say of its client."""
-    given = dict(params or {})
-    meta = {**ABOUT, **(given.get("_meta") or {}), PROTOCOL_VERSION_META_KEY: VERSION}
+    stamped = dict(params or {})
+    meta = {**ABOUT, **(stamped.get("_meta") or {}), PROTOCOL_VERSION_META_KEY: VERSION}
     meta.pop("progressToken", None)
-    return {**given, "_meta": meta}
+    return {**stamped, "_meta": meta}
 
 
 def _headers(method: str, params: Mapping[str, Any]) -> dict[str, str]:
-    found = {MCP_PROTOCOL_VERSION_HEADER: VERSION, MCP_METHOD_HEADER: method}
+    headers = {MCP_PROTOCOL_VERSION_HEADER: VERSION, MCP_METHOD_HEADER: method}
     name = params.get(NAME_BEARING_METHODS.get(method, ""))
-    return found | ({MCP_NAME_HEADER: encode_header_value(name)} if isinstance(name, str) else {})
+    return headers | ({MCP_NAME_HEADER: encode_header_value(name)} if isinstance(name, str) else {})
 
 
 async def _nothing_is_asked(_: DispatchContext[Any], method: str, __: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -57,14 +57,14 @@ class WorkingRoot:
         """Ask the client again, the next time."""
         self._roots = None
 
-    async def of(self, ctx: ServerRequestContext[Any, Any], given: object) -> WorkingDirectory:
+    async def of(self, ctx: ServerRequestContext[Any, Any], value: object) -> WorkingDirectory:
         """Return the directory; raise InvalidArgument where there is none within the boundary, or RootsWanted."""
         boundary = None if self.configured is None else _checked(str(self.configured), "--root")
-        if boundary is not None and given is not None:
-            return WorkingDirectory(_within((boundary,), _checked(given, "root"), "root"), boundary)
+        if boundary is not None and value is not None:
+            return WorkingDirectory(_within((boundary,), _checked(value, "root"), "root"), boundary)
         roots = await self._of_client(ctx)
-        if given is not None:
-            return WorkingDirectory(_within(roots, _checked(given, "root"), "root"))
+        if value is not None:
+            return WorkingDirectory(_within(roots, _checked(value, "root"), "root"))
         if len(roots) > 1:
             listed = ", ".join(str(root) for root in roots[:5])
             raise InvalidArgument(f"The client has {len(roots)} roots: {listed}.", _NAME_IT)
@@ -94,15 +94,15 @@ async def _asked(ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
     """Return the roots of a client of an older revision; none if it does not answer."""
     try:
         with anyio.fail_after(_PATIENCE_S):
-            found = await ctx.session.send_request(ListRootsRequest(), ListRootsResult)
+            roots_answer = await ctx.session.send_request(ListRootsRequest(), ListRootsResult)
     except (MCPError, TimeoutError):
         return ()
-    return _paths(found.model_dump(mode="json"))
+    return _paths(roots_answer.model_dump(mode="json"))
 
 
 def _paths(answer: Mapping[str, Any]) -> tuple[Path, ...]:
-    found = [_path(str(root.get("uri"))) for root in answer.get("roots") or [] if isinstance(root, Mapping)]
-    return tuple(dict.fromkeys(path for path in found if path is not None and path.is_dir() and not _is_top(path)))
+    paths = [_path(str(root.get("uri"))) for root in answer.get("roots") or [] if isinstance(root, Mapping)]
+    return tuple(dict.fromkeys(path for path in paths if path is not None and path.is_dir() and not _is_top(path)))
 
 
 def _path(uri: str) -> Path | None:
@@ -123,11 +123,11 @@ def _within(boundaries: tuple[Path, ...], path: Path, name: str) -> Path:
     return path
 
 
-def _checked(given: object, name: str) -> Path:
+def _checked(root: object, name: str) -> Path:
     """Return a directory by its real path; raise InvalidArgument for what is none."""
-    if not isinstance(given, str) or "\0" in given or not Path(given).is_absolute():
+    if not isinstance(root, str) or "\0" in root or not Path(root).is_absolute():
         raise InvalidArgument(f"{name} is no absolute path.", _NAME_IT)
-    path = Path(given).resolve()
+    path = Path(root).resolve()
     if not path.is_dir():
         raise InvalidArgument(f"{name} names no directory on this machine.", _NAME_IT)
     if _is_top(path):

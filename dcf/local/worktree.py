@@ -58,20 +58,20 @@ def changes_since(
             "no_start", "No start of this unit is recorded here.", "Call local_worktree with it when you begin."
         )
     since = start or (None if record is None else record["head"])
-    found = united(_committed(facts, since, from_nothing=record is not None), facts.changes)
+    changes = united(_committed(facts, since, from_nothing=record is not None), facts.changes)
     if record is not None:
         old = record["dirty"]
         now = _digests(facts)
-        same = {path for path, held in old.items() if now.get(path) == held}
-        found = [change for change in found if _text(change.path) not in same or "committed" in change.where]
-    elsewhere = outside(_paths(found), areas)
+        same = {path for path, content in old.items() if now.get(path) == content}
+        changes = [change for change in changes if _text(change.path) not in same or "committed" in change.where]
+    elsewhere = outside(_paths(changes), areas)
     return {
         "worktree": str(facts.root),
         "branch": facts.branch,
         "head": facts.head,
         "start": since,
-        "files": [_shown(change) for change in found[:MOST_SHOWN]],
-        "files_total": len(found),
+        "files": [_shown(change) for change in changes[:MOST_SHOWN]],
+        "files_total": len(changes),
         **({"outside_areas": [_text(path) for path in elsewhere[:MOST_SHOWN]]} if areas else {}),
     }
 
@@ -89,13 +89,13 @@ def patch_of(place: WorkingDirectory, start: str | None) -> dict[str, Json]:
 
 def united(*parts: Iterable[FileChange]) -> list[FileChange]:
     """Return one entry for each path, with the facts of all parts. The last part gives the kind of change."""
-    found: dict[str, FileChange] = {}
-    for change in (one for part in parts for one in part):
-        known = found.pop(change.path, None)
+    changes: dict[str, FileChange] = {}
+    for change in (changed for part in parts for changed in part):
+        known = changes.pop(change.path, None)
         if known is None and change.old_path is not None and change.change == "renamed":
-            known = found.pop(change.old_path, None)
-        found[change.path] = change if known is None else _joined(known, change)
-    return sorted(found.values(), key=lambda change: change.path)
+            known = changes.pop(change.old_path, None)
+        changes[change.path] = change if known is None else _joined(known, change)
+    return sorted(changes.values(), key=lambda change: change.path)
 
 
 def _joined(known: FileChange, later: FileChange) -> FileChange:
@@ -155,10 +155,10 @@ def _ref(unit: str) -> str:
 
 
 def _record(top: Path, unit: str) -> dict[str, Json] | None:
-    found = git.run(top, "rev-parse", "--verify", "--quiet", _ref(unit), ok=(0, 1, 128)).decode().strip()
-    if not found:
+    commit = git.run(top, "rev-parse", "--verify", "--quiet", _ref(unit), ok=(0, 1, 128)).decode().strip()
+    if not commit:
         return None
-    record: dict[str, Json] = json.loads(git.run(top, "cat-file", "blob", found))
+    record: dict[str, Json] = json.loads(git.run(top, "cat-file", "blob", commit))
     return record
 
 

@@ -35,13 +35,13 @@ class ProfileArguments(BaseModel):
         """Write the words of lists as they are listed."""
         if not isinstance(given, dict):
             return given
-        found = dict(given)
+        arguments = dict(given)
         for name, field in cls.model_fields.items():
             key = field.alias or name
             words = {folded(word): word for word in _words_of(field.annotation)}
-            if words and key in found:
-                found[key] = _as_listed(found[key], words)
-        return found
+            if words and key in arguments:
+                arguments[key] = _as_listed(arguments[key], words)
+        return arguments
 
 
 class CamelArguments(ProfileArguments):
@@ -67,22 +67,22 @@ def _words_of(annotation: Any) -> Iterator[str]:
             yield from _words_of(part)
 
 
-def _as_listed(given: Any, words: Mapping[str, str]) -> Any:
-    if isinstance(given, list):
-        return [_as_listed(one, words) for one in given]
-    return words.get(folded(given), given) if isinstance(given, str) else given
+def _as_listed(value: Any, words: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_as_listed(item, words) for item in value]
+    return words.get(folded(value), value) if isinstance(value, str) else value
 
 
-def check(model: type[AnyArguments], given: Mapping[str, Json]) -> AnyArguments:
+def check(model: type[AnyArguments], arguments: Mapping[str, Json]) -> AnyArguments:
     """Return the arguments; raise NotDone with the path of everything that is wrong."""
     try:
-        return model.model_validate(dict(given))
+        return model.model_validate(dict(arguments))
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=True)
+        mistakes = error.errors(include_url=False, include_input=False, include_context=True)
     wrong: dict[str, str] = {}
-    for one in found:
-        wrong.setdefault(_path(one["loc"], model), _told(one["type"], one.get("ctx", {})))
-    shown = [f"{path}: {told}" for path, told in list(wrong.items())[:_SHOWN]]
+    for mistake in mistakes:
+        wrong.setdefault(_path(mistake["loc"], model), _told(mistake["type"], mistake.get("ctx", {})))
+    shown = [f"{path}: {message}" for path, message in list(wrong.items())[:_SHOWN]]
     more = f", and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     failure = Failure(
         code="invalid_argument",
@@ -138,8 +138,8 @@ def _told(kind: str, context: Mapping[str, Any]) -> str:
 
 def schema_of(model: type[BaseModel]) -> dict[str, Json]:
     """Return the JSON Schema of arguments as clients are shown it, without references and titles."""
-    found: dict[str, Json] = model.model_json_schema(by_alias=True)
-    plain: dict[str, Json] = _plain(found, found.get("$defs", {}))
+    schema: dict[str, Json] = model.model_json_schema(by_alias=True)
+    plain: dict[str, Json] = _plain(schema, schema.get("$defs", {}))
     return {name: value for name, value in plain.items() if name not in {"$defs", "description"}}
 
 
@@ -160,11 +160,11 @@ def _plain(node: Json, parts: Mapping[str, Json]) -> Json:
             **_plain({name: part for name, part in node.items() if name != "properties"}, parts),
             "properties": inside,
         }
-    found = {name: _plain(part, parts) for name, part in node.items() if not _is_noise(name, part)}
-    kinds = [kind for kind in found.get("anyOf", ()) if kind != _NULL]
-    if "anyOf" in found and len(kinds) == 1:
-        return {**kinds[0], **{name: part for name, part in found.items() if name != "anyOf"}}
-    return {**found, "anyOf": kinds} if kinds else found
+    members = {name: _plain(part, parts) for name, part in node.items() if not _is_noise(name, part)}
+    kinds = [kind for kind in members.get("anyOf", ()) if kind != _NULL]
+    if "anyOf" in members and len(kinds) == 1:
+        return {**kinds[0], **{name: part for name, part in members.items() if name != "anyOf"}}
+    return {**members, "anyOf": kinds} if kinds else members
 
 
 def _is_noise(name: str, part: Json) -> bool:

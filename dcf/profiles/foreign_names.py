@@ -22,16 +22,16 @@ def in_own_words(failure: Failure, profile: Profile, tool: str, native: Collecti
         return failure
     own = own_names(profile)
 
-    def named_here(found: re.Match[str]) -> str:
-        return tool if found[0] in native and found[0] not in own else found[0]
+    def named_here(match: re.Match[str]) -> str:
+        return tool if match[0] in native and match[0] not in own else match[0]
 
-    kept = [one for one in _SENTENCE.split(failure.hint) if own.issuperset(_NAME.findall(one))]
-    hint = " ".join(kept) or profile.advice
+    sentences = [sentence for sentence in _SENTENCE.split(failure.hint) if own.issuperset(_NAME.findall(sentence))]
+    hint = " ".join(sentences) or profile.advice
     return replace(failure, message=_NAME.sub(named_here, failure.message), hint=hint)
 
 
 def own_names(profile: Profile) -> frozenset[str]:
     """Return the names of the tools of a profile and of their arguments."""
     models = [tool.arguments for tool in profile.tools.values()]
-    arguments = {found.alias or name for model in models for name, found in model.model_fields.items()}
+    arguments = {model_field.alias or name for model in models for name, model_field in model.model_fields.items()}
     return frozenset({*profile.tools, *arguments})

@@ -54,8 +54,8 @@ class RunUnit:
     @property
     def holder(self) -> str | None:
         """The agent that holds its lease."""
-        found: str | None = (self.doc.get("lease") or {}).get("owner_agent_id")
-        return found
+        owner: str | None = (self.doc.get("lease") or {}).get("owner_agent_id")
+        return owner
 
     @property
     def title(self) -> str:
@@ -119,12 +119,12 @@ class Grown:
 
     def input(self, name: str) -> Json:
         """Return a member of the run's input."""
-        given = self.meta.get("input")
-        return given.get(name) if isinstance(given, Mapping) else None
+        run_input = self.meta.get("input")
+        return run_input.get(name) if isinstance(run_input, Mapping) else None
 
     def inside(self, group: str) -> list[RunUnit]:
         """Return the units of a group."""
-        return [one for one in self.units.values() if one.group == group]
+        return [unit for unit in self.units.values() if unit.group == group]
 
 
 async def read_run(native: Native, run: str) -> Grown:
@@ -259,7 +259,7 @@ def seconds_between(first: str | None, last: str | None) -> float:
     return max(0.0, (instant(last) - instant(first)).total_seconds())
 
 
-def instant(told: str) -> datetime:
+def instant(text: str) -> datetime:
     """Return the instant that a text is; one without an offset is in UTC."""
-    found = datetime.fromisoformat(told)
-    return found.astimezone() if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone() if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -15,9 +15,9 @@ def id_of(run: str, unit: str) -> str:
     return f"{run}:{unit}"
 
 
-def place_of(told: str, argument: str) -> tuple[str, str]:
+def place_of(text: str, argument: str) -> tuple[str, str]:
     """Return run and unit of an id; raise NotDone for a text that is none."""
-    run, colon, unit = told.partition(":")
+    run, colon, unit = text.partition(":")
     if not colon or not unit or not is_id(run):
         raise refuse(
             "unknown_state", f"{argument} is no id of this server.", "Pass the id exactly as you got it.", argument

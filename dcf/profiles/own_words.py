@@ -23,7 +23,7 @@ def _replaced(text: str, words: Words) -> str:
     pieces = _QUOTED.split(text)
     pattern = "\0"
     plain = pattern.join(pieces[::2])
-    for wanted, own in words:
-        plain = re.sub(wanted, own, plain)
+    for expected, own in words:
+        plain = re.sub(expected, own, plain)
     quoted = iter(pieces[1::2])
     return re.sub(pattern, lambda _: next(quoted), plain)

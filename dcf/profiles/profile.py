@@ -135,7 +135,7 @@ class Profile:
 
     def listed(self, scopes: Collection[Scope]) -> tuple[ProfileTool, ...]:
         """Return the tools that a caller with these scopes is shown."""
-        return tuple(one for one in self.tools.values() if not one.for_planners or one.scopes <= frozenset(scopes))
+        return tuple(tool for tool in self.tools.values() if not tool.for_planners or tool.scopes <= frozenset(scopes))
 
 
 AnyArguments = TypeVar("AnyArguments", bound=BaseModel)

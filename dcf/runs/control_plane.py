@@ -143,9 +143,9 @@ class ControlPlane:
         """Grant the lease on a state, or refuse it."""
         if self.limits is None or not self.limits.are_any:
             return self._acquire(workflow_id, request)
-        found = replace(request, state=self.path(workflow_id, request.state))
+        placed = replace(request, state=self.path(workflow_id, request.state))
         project = self.transactions.run(workflow_id).project
-        return self.limits.acquire(workflow_id, project, found, lambda: self._acquire(workflow_id, found))
+        return self.limits.acquire(workflow_id, project, placed, lambda: self._acquire(workflow_id, placed))
 
     def _acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         path = self.path(workflow_id, request.state)
@@ -201,17 +201,17 @@ class ControlPlane:
         return self.limits.update_all(project, requests, partial(self._update_all, workflow_id), claim)
 
     def _update_all(self, workflow_id: str, requests: Sequence[Update]) -> Answers:
-        asked = [self._identified(workflow_id, request) for request in requests]
-        owner = asked[-1].owner or ""
+        query = [self._identified(workflow_id, request) for request in requests]
+        owner = query[-1].owner or ""
 
         def reads(run: Run) -> ReadSet:
-            needed = needs.to_update_all(run.definition, asked)
+            needed = needs.to_update_all(run.definition, query)
             known = () if needed.open_states is None else self._known.take(workflow_id, needed.seeker)
             return needs.by_name(needed, known)
 
         def decide(run: Run, snapshot: Snapshot) -> Decided:
             is_judged = run.definition.is_gated  # as it is now: a unit with gates may have been added since
-            sent = [replace(one, caller=current_author()) for one in asked] if is_judged else asked
+            sent = [replace(update, caller=current_author()) for update in query] if is_judged else query
             decision = _update(sent, run, snapshot)
             if isinstance(decision.answer, More) and decision.answer.page:
                 self._known.forget(workflow_id, owner)
@@ -221,13 +221,13 @@ class ControlPlane:
             workflow_id,
             reads,
             decide,
-            *[request.state for request in asked],
-            ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
+            *[request.state for request in query],
+            ahead=lambda run, answers: needs.to_update_next(run.definition, query, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
-        if self.after_usage is not None and any(map(_usage_of, asked)):
+        if self.after_usage is not None and any(map(_usage_of, query)):
             self.after_usage(workflow_id)
-        return self._followed_up(workflow_id, asked, committed)
+        return self._followed_up(workflow_id, query, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
         """Fail a state that has used up its attempts; do nothing if that is no longer the case."""
@@ -327,8 +327,8 @@ class ControlPlane:
 
         The id is its idempotency key: a write whose reply was lost is applied once.
         """
-        found = _at(self.path(workflow_id, request.state), request)
-        return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
+        placed = _at(self.path(workflow_id, request.state), request)
+        return replace(placed, request_id=secrets.token_hex(8)) if placed.needs_id else placed
 
     def _followed_up(self, workflow_id: str, requests: Sequence[Update], committed: Committed[Answers]) -> Answers:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""

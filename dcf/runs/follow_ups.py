@@ -91,18 +91,18 @@ class FollowUps:
         reads = ReadSet(states=with_scopes([path]), tallies=(path,))
         snapshot = self._transactions.store.read(workflow_id, reads)
         doc = snapshot.states.get(path)
-        wanted = None if doc is None else joining.follow_up(path, doc, snapshot.tallies[path])
-        if wanted is None:
+        follow_up = None if doc is None else joining.follow_up(path, doc, snapshot.tallies[path])
+        if follow_up is None:
             return NOTHING_JOINED
-        done = self._do(workflow_id, wanted, by)
+        done = self._do(workflow_id, follow_up, by)
         return _together(self.after(workflow_id, done, by), done.answer)
 
     def look_around(self, workflow_id: str, path: str, by: Completer | None) -> Joined:
         """Do the due work on the scopes around a state, if any."""
-        found = NOTHING_JOINED
+        joined = NOTHING_JOINED
         for owner in reversed(ancestors(path)):
-            found = _together(found, self.look(workflow_id, owner, by))
-        return found
+            joined = _together(joined, self.look(workflow_id, owner, by))
+        return joined
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
@@ -132,44 +132,46 @@ class FollowUps:
             self.at_once(workflow_id, committed.notices, committed.seen, writer)
         self.hand_over(workflow_id)
 
-    def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
-        match wanted.what:
+    def _do(self, workflow_id: str, follow_up: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
+        match follow_up.what:
             case "join":
-                return self._go_on(workflow_id, wanted, partial(joining.join, by=by), by)
+                return self._go_on(workflow_id, follow_up, partial(joining.join, by=by), by)
             case "overflow":
-                return self._go_on(workflow_id, wanted, partial(joining.overflow, by=by), by)
+                return self._go_on(workflow_id, follow_up, partial(joining.overflow, by=by), by)
             case "read":
-                return self._supply(workflow_id, wanted, by)
+                return self._supply(workflow_id, follow_up, by)
             case "wake":
-                return self._go_on(workflow_id, wanted, partial(joining.wake, by=by), by)
+                return self._go_on(workflow_id, follow_up, partial(joining.wake, by=by), by)
             case "sweep":
-                self._in_pages(workflow_id, wanted.path, joining.sweep)
+                self._in_pages(workflow_id, follow_up.path, joining.sweep)
             case "skip":
                 self.skip_unreached(workflow_id)
         return Committed(answer=None)
 
-    def _go_on(self, workflow_id: str, wanted: FollowUp, decide: GoOn, by: Completer | None) -> Committed[FollowedUp]:
+    def _go_on(
+        self, workflow_id: str, follow_up: FollowUp, decide: GoOn, by: Completer | None
+    ) -> Committed[FollowedUp]:
         claims = by is not None and by.claimant is not None
 
         def reads(run: Run) -> ReadSet:
-            told = None if by is None else by.path
-            opens = wanted.what == "read"
-            return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims, opens=opens)
+            path = None if by is None else by.path
+            opens = follow_up.what == "read"
+            return needs.to_join(run.definition, follow_up.path, follow_up.size, path, claims=claims, opens=opens)
 
         def guarded(run: Run, snapshot: Snapshot) -> Decision[FollowedUp | More]:
-            if not joining.is_visit(snapshot, wanted):
+            if not joining.is_visit(snapshot, follow_up):
                 return Decision(answer=None)
-            return decide(snapshot, wanted.path, run.definition, run.context)
+            return decide(snapshot, follow_up.path, run.definition, run.context)
 
-        return self._transactions.by_definition(workflow_id, reads, guarded, wanted.path)
+        return self._transactions.by_definition(workflow_id, reads, guarded, follow_up.path)
 
-    def _supply(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
+    def _supply(self, workflow_id: str, follow_up: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
         """Read a Map's items between two transactions, since no file may be read inside one."""
-        needed = self._wanted_items(workflow_id, wanted)
+        needed = self._wanted_items(workflow_id, follow_up)
         if needed is None:
             return Committed(answer=None)
-        found = self._read(needed)
-        return self._go_on(workflow_id, wanted, partial(joining.supply, found=found, by=by), by)
+        supplied = self._read(needed)
+        return self._go_on(workflow_id, follow_up, partial(joining.supply, found=supplied, by=by), by)
 
     def _read(self, needed: NeedItems) -> Json | StateError:
         try:
@@ -180,16 +182,16 @@ class FollowUps:
             _log.exception("items of %s", needed.path)
             return reader_failure("The items could not be read.")
 
-    def _wanted_items(self, workflow_id: str, wanted: FollowUp) -> NeedItems | None:
+    def _wanted_items(self, workflow_id: str, follow_up: FollowUp) -> NeedItems | None:
         def reads(run: Run) -> ReadSet:
-            return needs.to_join(run.definition, wanted.path, 0)
+            return needs.to_join(run.definition, follow_up.path, 0)
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[NeedItems | None]:
-            if not joining.is_visit(snapshot, wanted):
+            if not joining.is_visit(snapshot, follow_up):
                 return Decision(answer=None)
-            return Decision(answer=joining.wanted_items(snapshot, wanted.path, run.definition, run.context))
+            return Decision(answer=joining.wanted_items(snapshot, follow_up.path, run.definition, run.context))
 
-        return self._transactions.by_definition(workflow_id, reads, decide, wanted.path).answer
+        return self._transactions.by_definition(workflow_id, reads, decide, follow_up.path).answer
 
     def _in_pages(self, workflow_id: str, owner: str, decide: Callable[[Snapshot], Decision[int]]) -> None:
         """Decide on the open states inside a scope (or inside any scope), a page at a time."""

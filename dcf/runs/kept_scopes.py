@@ -30,19 +30,19 @@ class KeptScopes:
             return reads
         return replace(reads, scopes=tuple(path for path in reads.scopes if (workflow_id, path) not in self._kept))
 
-    def add_to(self, workflow_id: str, snapshot: Snapshot, wanted: tuple[str, ...]) -> Snapshot | More:
+    def add_to(self, workflow_id: str, snapshot: Snapshot, tallies: tuple[str, ...]) -> Snapshot | More:
         """Return the snapshot with the cached records, and cache those just read; or More if some are missing."""
         scopes = dict(snapshot.scopes)
-        for path in wanted:
+        for path in tallies:
             doc, at = snapshot.states.get(path), (workflow_id, path)
             if doc is None or doc.scope is None or doc.kind != "Map":
                 continue
-            visit, kept = _visit(snapshot, doc), self._kept.get(at)
+            visit, kept_scope = _visit(snapshot, doc), self._kept.get(at)
             if path in scopes:
                 self._keep(at, visit, scopes[path])
-            elif kept is not None and kept[0] == visit:
-                scopes[path] = kept[1]
-        missing = tuple(path for path in wanted if path not in scopes and path in snapshot.states)
+            elif kept_scope is not None and kept_scope[0] == visit:
+                scopes[path] = kept_scope[1]
+        missing = tuple(path for path in tallies if path not in scopes and path in snapshot.states)
         return More(scopes=missing) if missing else replace(snapshot, scopes=scopes)
 
     def _keep(self, at: tuple[str, str], visit: _Visit, record: StateInput) -> None:

@@ -107,15 +107,15 @@ class RunRetrying:
 
     def _descend(self, workflow_id: str, definition: Definition, docs: dict[str, StateDoc]) -> list[str]:
         """Add the documents inside stopped scopes to `docs`. Return all states in which control stopped."""
-        found = reopening.standing(docs)
-        for path in found:  # grows while it is gone through
+        standing = reopening.standing(docs)
+        for path in standing:  # grows while it is gone through
             scope = docs[path].scope
             if scope is None or not reopening.may_hold_branches(docs[path]):
                 continue
-            inside = [one for _, paths in reopening.branches(definition, path, scope.size) for one in paths]
+            inside = [path for _, paths in reopening.branches(definition, path, scope.size) for path in paths]
             docs.update(self._docs(workflow_id, inside))
-            found += [one for stands in reopening.halted(definition, path, docs).values() for one in stands]
-        return found
+            standing += [stand for stands in reopening.halted(definition, path, docs).values() for stand in stands]
+        return standing
 
     def _forgotten(
         self, workflow_id: str, definition: Definition, plan: reopening.Plan, docs: dict[str, StateDoc]
@@ -130,15 +130,17 @@ class RunRetrying:
             for scope in (branch.scope, *nested):
                 names = machine_of(definition.machine, scope).states
                 paths.update(dict.fromkeys(join(scope, name) for name in names))
-        found = self._docs(workflow_id, paths)
-        docs.update(found)
-        return tuple(found)
+        forgotten = self._docs(workflow_id, paths)
+        docs.update(forgotten)
+        return tuple(forgotten)
 
     def _docs(self, workflow_id: str, paths: Iterable[str]) -> dict[str, StateDoc]:
-        wanted, found = list(paths), dict[str, StateDoc]()
-        for start in range(0, len(wanted), _AT_ONCE):
-            found.update(self._store.read(workflow_id, ReadSet(states=tuple(wanted[start : start + _AT_ONCE]))).states)
-        return found
+        paths_left, docs_found = list(paths), dict[str, StateDoc]()
+        for start in range(0, len(paths_left), _AT_ONCE):
+            docs_found.update(
+                self._store.read(workflow_id, ReadSet(states=tuple(paths_left[start : start + _AT_ONCE]))).states
+            )
+        return docs_found
 
 
 def _reads(halt: Halt, definition: Definition, request: RunRequest) -> ReadSet:

@@ -82,24 +82,24 @@ class Starting:
             self.tell(to_keep)
         return self._follow_ups.after_creation(wish, committed)
 
-    def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:
+    def rerun(self, workflow_id: str, rerun: Rerun, request_id: str | None = None) -> Created | Refusal:
         """Repeat a run as a new one, and link both. A repetition that finds the new run adds missing links."""
         definition = self._transactions.current_run(workflow_id).definition
         paths: tuple[str, ...] = ()
         entries: tuple[str, ...] = ()
-        if asked.from_state is not None:
-            path = self._transactions.place(workflow_id, asked.from_state).path
+        if rerun.from_state is not None:
+            path = self._transactions.place(workflow_id, rerun.from_state).path
             paths, entries = definition.paths, (path,)
         reads = ReadSet(whole_meta=True, states=paths, outputs=paths, entries=entries)
         snapshot = self._transactions.store.read(workflow_id, reads)
         if snapshot.meta is None:
             raise UnknownRun(workflow_id)
-        wish = repeated(snapshot, workflow_id, asked, definition)
+        wish = repeated(snapshot, workflow_id, rerun, definition)
         if isinstance(wish, Refusal):
             return wish
-        request = None if request_id is None else request_to_rerun(workflow_id, asked, request_id)
-        answer = self.start(Start(wish=wish, request=request, reason=asked.reason))
+        request = None if request_id is None else request_to_rerun(workflow_id, rerun, request_id)
+        answer = self.start(Start(wish=wish, request=request, reason=rerun.reason))
         if isinstance(answer, Created):
-            decide = partial(link, to=wish.workflow_id, asked=asked)
+            decide = partial(link, to=wish.workflow_id, asked=rerun)
             self._transactions.on_run(workflow_id, ReadSet(whole_meta=True), decide)
         return answer

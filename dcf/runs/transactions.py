@@ -117,9 +117,9 @@ class Transactions:
         """Return a state's position in its workflow. Raise UnknownState if there is none of this name or path."""
         for run in (self.run, self.load):  # the cached one may be an earlier run of that name
             definition = run(workflow_id).definition
-            found = needs.place_of(definition, join("", state) if state in definition.machine.states else state)
-            if found is not None:
-                return found
+            place_found = needs.place_of(definition, join("", state) if state in definition.machine.states else state)
+            if place_found is not None:
+                return place_found
         raise UnknownState(workflow_id, state)
 
     def on_run(
@@ -155,10 +155,10 @@ class Transactions:
             return decide(snapshot)
 
         while True:
-            found = self.on_run(workflow_id, reads, guarded)
-            if not isinstance(found.answer, More):
-                return cast("Committed[Answer]", found)
-            reads = needs.add(reads, found.answer)
+            committed = self.on_run(workflow_id, reads, guarded)
+            if not isinstance(committed.answer, More):
+                return cast("Committed[Answer]", committed)
+            reads = needs.add(reads, committed.answer)
 
     def by_definition(
         self,
@@ -212,11 +212,11 @@ class Transactions:
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""
-        found = self.store.definition(workflow_id)
-        if found is None:
+        definition = self.store.definition(workflow_id)
+        if definition is None:
             self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
-        document, facts = found
+        document, facts = definition
         if self._is_grown(document):
             return self._add(workflow_id, self._grown.definition(workflow_id, document, facts), facts)
         name = document.get("workflow_id") if isinstance(document, dict) else None

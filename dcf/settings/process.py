@@ -300,9 +300,9 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         default=32, ge=0, le=1000, description="how many pieces of data one skill may put into an agent's context"
     )
 
-    def __init__(self, **given: Any) -> None:
-        found: dict[str, Any] = {**_from_environment(given), **given}
-        super().__init__(**found)
+    def __init__(self, **chosen: Any) -> None:
+        values: dict[str, Any] = {**_from_environment(chosen), **chosen}
+        super().__init__(**values)
 
     @field_validator(
         "mcp_allowed_hosts",
@@ -350,15 +350,15 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         return self.mcp_allowed_hosts != _LOCAL_HOSTS
 
 
-def _from_environment(given: Mapping[str, object]) -> dict[str, str]:
+def _from_environment(chosen: Mapping[str, object]) -> dict[str, str]:
     """Return the variables that are set, but for those of fields that are given."""
-    found = {}
+    variables = {}
     for variable, name in _NAMES.items():
         key = variable if Settings.model_fields[name].validation_alias else name
         text = os.environ.get(variable)
-        if text and name not in given and key not in given:
-            found[key] = text
-    return found
+        if text and name not in chosen and key not in chosen:
+            variables[key] = text
+    return variables
 
 
 def read_settings() -> Settings:
@@ -374,7 +374,7 @@ def read_settings() -> Settings:
 
 
 VARIABLES: Final = {
-    str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()
+    str(field.validation_alias or f"DCF_{name.upper()}"): field for name, field in Settings.model_fields.items()
 }
 """Fields by the environment variable that sets them."""
 

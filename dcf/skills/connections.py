@@ -16,16 +16,16 @@ def connections_of(skills: Iterable[SkillPlan]) -> list[dict[str, Json]]:
 
     A server is `{"name", "transport", "url" (or "command" and "args"), "headers", "tools"}`; `headers` may be missing.
     """
-    found: dict[str, dict[str, Json]] = {}
+    connections: dict[str, dict[str, Json]] = {}
     for skill in skills:
         for _, wish in skill.tools:
             if wish.server is None:
                 continue  # a tool of a platform, which an agent that only reads cannot get
-            server = found.setdefault(str(wish.server["name"]), connection_of(wish.server) | {"tools": []})
+            server = connections.setdefault(str(wish.server["name"]), connection_of(wish.server) | {"tools": []})
             name = str(wish.definition.get("toolName") or wish.definition.get("operationId") or wish.name)
             if name not in server["tools"]:
                 server["tools"].append(name)
-    return list(found.values())
+    return list(connections.values())
 
 
 def connection_of(server: Mapping[str, Json]) -> dict[str, Json]:

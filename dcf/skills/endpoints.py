@@ -72,7 +72,7 @@ def _read(url: str) -> Endpoint | None:
 def check_endpoint(url: str, allowed: tuple[str, ...]) -> str:
     """Return the URL if one of `allowed` covers it; raise Forbidden or InvalidArgument."""
     endpoint = read_endpoint(url)
-    if not any(read_endpoint(one).covers(endpoint) for one in allowed):
+    if not any(read_endpoint(url).covers(endpoint) for url in allowed):
         shown = f"{endpoint.scheme}://{endpoint.host}:{endpoint.port}"
         raise Forbidden(f"The endpoint {clip(shown)} is not on the list of allowed ones.", _LIST_IT)
     return url
@@ -100,10 +100,16 @@ def is_public(address: str) -> bool:
 
 def _real(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Return the address that packets go to: IPv6 can hold one of IPv4."""
-    found = ipaddress.ip_address(address)
-    if isinstance(found, ipaddress.IPv4Address):
-        return found
-    return found.ipv4_mapped or found.sixtofour or _translated(found) or _embedded(found) or found
+    address_read = ipaddress.ip_address(address)
+    if isinstance(address_read, ipaddress.IPv4Address):
+        return address_read
+    return (
+        address_read.ipv4_mapped
+        or address_read.sixtofour
+        or _translated(address_read)
+        or _embedded(address_read)
+        or address_read
+    )
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

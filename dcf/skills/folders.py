@@ -51,12 +51,12 @@ class SkillFolders:
     def all(self) -> list[SkillFolder]:
         """Return the folders by name. Manifests that are not valid are left out; `get_skillset` tells what is wrong."""
         entries = self.library.entries() if self.library.directory.is_dir() else []
-        self._known = {(one.path, one.stamp): self._read(one) for one in entries}
+        self._known = {(entry.path, entry.stamp): self._read(entry) for entry in entries}
         newest: dict[str, tuple[Manifest, SkillFolder]] = {}
-        for found in (one for several in self._known.values() for one in several):
-            before = newest.get(found[1].name)
-            if before is None or _age(before[0].version) < _age(found[0].version):
-                newest[found[1].name] = found
+        for newest_skill in (skill for several in self._known.values() for skill in several):
+            before = newest.get(newest_skill[1].name)
+            if before is None or _age(before[0].version) < _age(newest_skill[0].version):
+                newest[newest_skill[1].name] = newest_skill
         return [newest[name][1] for name in sorted(newest)]
 
     def find(self, uri: str) -> tuple[SkillFolder, str] | None:
@@ -80,11 +80,13 @@ def folder_of(manifest: Manifest) -> SkillFolder | None:
     description = (manifest.description or f"The skill {manifest.name}.")[:_LONGEST_DESCRIPTION]
     metadata = {"manifestId": manifest.manifest_id, "version": manifest.version}
     frontmatter: dict[str, Json] = {"name": name, "description": description, "metadata": metadata}
-    references = {f"references/{one.source_id}.md": one.text for one in manifest.data if _is_plain(one.source_id)}
+    references = {
+        f"references/{source.source_id}.md": source.text for source in manifest.data if _is_plain(source.source_id)
+    }
     parts = (
         _head(frontmatter),
         manifest.directives.strip(),
-        _section("Tools", [f"`{one.name}`: {one.description}" for one in manifest.tools]),
+        _section("Tools", [f"`{tool.name}`: {tool.description}" for tool in manifest.tools]),
         _section("References", [f"[{path}]({path})" for path in references]),
     )
     files = {MAIN: "\n\n".join(filter(None, parts)) + "\n", **references}

@@ -71,9 +71,9 @@ class Library:
             return text
         if not text or len(text) > _MAX_REFERENCE or not text.isprintable():
             raise InvalidArgument("skill_json is neither JSON nor the name of a skill.", _WRITE_A_NAME)
-        found = look_up(index_of(imports), text) or look_up(index_of(self._documents()), text)
-        if found is not None:
-            return found
+        entry = look_up(index_of(imports), text) or look_up(index_of(self._documents()), text)
+        if entry is not None:
+            return entry
         if text.startswith(SCHEME) or not _looks_like_a_path(text):
             raise SkillUnknown(clip(text))
         return self._file(text)
@@ -105,8 +105,8 @@ class Library:
 
     def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
         try:
-            with os.scandir(self.directory) as found:
-                names = sorted(entry.name for entry in found if entry.name.endswith(".json"))
+            with os.scandir(self.directory) as entries:
+                names = sorted(entry.name for entry in entries if entry.name.endswith(".json"))
             for name in names[:MAX_MANIFESTS]:
                 status = (self.directory / name).stat()
                 yield name, (status.st_mtime_ns, status.st_size)
@@ -135,7 +135,7 @@ def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
 
 def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[dict[str, Json]]:
     """Read the manifests that a workflow imports. Unreadable ones are left out; validation reports them."""
-    reader, found = ImportReader(base=directory), list[dict[str, Json]]()
+    reader, manifests = ImportReader(base=directory), list[dict[str, Json]]()
     imports = definition.get("skill_imports")
     for entry in imports if isinstance(imports, list) else ():
         uri = entry.get("uri") if isinstance(entry, dict) else None
@@ -144,10 +144,10 @@ def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[
             continue
         try:
             content, _ = reader.read(uri, integrity if isinstance(integrity, str) else None)
-            found += manifests_in(content)
+            manifests += manifests_in(content)
         except Unreadable:
             continue
-    return found
+    return manifests
 
 
 _WRITE_A_NAME: Final = "Send the manifest as JSON, or its name as skill://name@version from `get_skillset`."

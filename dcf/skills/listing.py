@@ -28,14 +28,14 @@ class Skillset:
 
 def list_directory(library: Library, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
     """List the manifests of a directory, with the first `preview` characters of their directives; None for none."""
-    found = Skillset()
+    skillset = Skillset()
     for entry in library.entries():
         name = Path(entry.path).name
         if entry.error is not None:
-            found.items.append(_broken(name, entry.error))
-        found.items.extend(_item(document, name, schema, preview) for document in entry.documents)
-    found.items.sort(key=_order)
-    return found
+            skillset.items.append(_broken(name, entry.error))
+        skillset.items.extend(_item(document, name, schema, preview) for document in entry.documents)
+    skillset.items.sort(key=_order)
+    return skillset
 
 
 def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
@@ -48,15 +48,15 @@ def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, p
     skills = content.get("skills") if isinstance(content, dict) else None
     if not isinstance(skills, list):
         raise InvalidArgument("Catalog missing 'skills' array.", _SET_CATALOG)
-    found = Skillset()
+    skillset = Skillset()
     for at, entry in enumerate(skills):
         path = entry.get("path") if isinstance(entry, dict) else None
         if not isinstance(path, str) or not path:
-            found.warnings.append(f"Entry {at} of the catalogue names no path.")
+            skillset.warnings.append(f"Entry {at} of the catalogue names no path.")
             continue
-        found.items.extend(_catalogued(reader, path, schema, preview))
-    found.items.sort(key=_order)
-    return found
+        skillset.items.extend(_catalogued(reader, path, schema, preview))
+    skillset.items.sort(key=_order)
+    return skillset
 
 
 _SET_CATALOG: Final = "Generate the catalogue, or set DCF_SKILLS_CATALOG; `get_skillset` needs none."
@@ -83,7 +83,7 @@ def _item(
     permissions = document.get("permissions")
     permissions = permissions if isinstance(permissions, dict) else {}
     missing = [name for name in _NEEDED if not isinstance(document.get(name), str)]
-    errors = [f"{one.path or '<root>'}: {one.message}" for one in judgement.problems[:_MAX_ERRORS]]
+    errors = [f"{problem.path or '<root>'}: {problem.message}" for problem in judgement.problems[:_MAX_ERRORS]]
     return {
         **{name: document.get(name) for name in ("manifestId", "skillPackageId", "skillName", "skillVersion")},
         "manifestApiVersion": document.get("manifestApiVersion"),

@@ -82,7 +82,7 @@ class Judgement:
 
     def texts(self, stage: Stage) -> list[str]:
         """Return the problems of one stage as texts."""
-        return [schema_text(one) for one in self.problems if one.stage == stage]
+        return [schema_text(problem) for problem in self.problems if problem.stage == stage]
 
 
 def judge(value: Json, schema: Mapping[str, Json] | None = None, name: str = "The manifest") -> Judgement:

@@ -111,9 +111,9 @@ _ALLOW_PYTHON: Final = "Ask an operator, who can start the server with ALLOW_PYT
 _ALLOW_MCP: Final = "Ask an operator, who can start the server with ALLOW_MCP_SKILLS=1."
 
 
-def _forbidden(manifest: Manifest, what: str, setting: str) -> Forbidden:
+def _forbidden(manifest: Manifest, setting_name: str, setting: str) -> Forbidden:
     return Forbidden(
-        f"The skill '{clip(manifest.manifest_id)}' asks for {what}, which this server does not grant.",
+        f"The skill '{clip(manifest.manifest_id)}' asks for {setting_name}, which this server does not grant.",
         f"Use another skill, or ask an operator to allow it with {setting}.",
     )
 

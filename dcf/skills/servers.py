@@ -76,7 +76,7 @@ class Registry:
         command, args = entry.get("command"), entry.get("args", [])
         if not isinstance(command, str) or not command or not _are_strings(args):
             raise _unusable(server_id, "names no command")
-        filled = {"command": self._filled(server_id, command), "args": [self._filled(server_id, one) for one in args]}
+        filled = {"command": self._filled(server_id, command), "args": [self._filled(server_id, arg) for arg in args]}
         written: dict[str, Json] = {"command": command, "args": list(args)}
         return filled | {f"shown_{name}": text for name, text in written.items() if text != filled[name]}
 
@@ -102,7 +102,7 @@ class Registry:
             {"url": url}
             | ({} if shown == url else {"shown_url": shown})
             | ({"headers": {name: self._filled(server_id, text) for name, text in headers.items()}} if headers else {})
-            | ({"shown_headers": told} if (told := _with_variables(headers)) else {})
+            | ({"shown_headers": variables} if (variables := _with_variables(headers)) else {})
         )
 
     def _shown(self, url: str, written: str) -> str:
@@ -116,10 +116,10 @@ class Registry:
         return origin + behind
 
     def _filled(self, server_id: str, text: str) -> str:
-        def value(found: re.Match[str]) -> str:
-            known = self.environment.get(found[1])
+        def value(match: re.Match[str]) -> str:
+            known = self.environment.get(match[1])
             if known is None:
-                raise _unusable(server_id, f"needs the environment variable {clip(found[1])}")
+                raise _unusable(server_id, f"needs the environment variable {clip(match[1])}")
             return known
 
         return _VARIABLE.sub(value, text)
@@ -146,4 +146,4 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _are_strings(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

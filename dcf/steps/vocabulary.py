@@ -234,7 +234,7 @@ def agent(
     heartbeat: int | None = None,
     retry: Retries = 0,
 ) -> Json: ...
-def agent(who: str, instructions: str, /, *values: object, **options: Any) -> Any:  # noqa: ARG001 - read, not run
+def agent(description: str, instructions: str, /, *values: object, **options: Any) -> Any:  # noqa: ARG001 - read, not run
     """Have an agent work by these instructions; `output` is the type of its answer, `values` and `data` its input."""
     _not_running("agent()")
 

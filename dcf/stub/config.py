@@ -123,8 +123,8 @@ def read_config(node: Located, report: Report) -> StubConfig:
     servers: dict[str, dict[str, StubTool]] = {}
     for server, part in sorted(root.pairs("servers")):
         inner = LocatedFields(part, report, ("description", "tools"))
-        found = {name: read_tool(server, name, tool, report) for name, tool in sorted(inner.pairs("tools"))}
-        servers[server] = found
+        tools = {name: read_tool(server, name, tool, report) for name, tool in sorted(inner.pairs("tools"))}
+        servers[server] = tools
     return StubConfig(servers=servers)
 
 
@@ -171,9 +171,9 @@ def _written(tool: StubTool, fields: LocatedFields, cases: tuple[Case, ...]) -> 
     return replace(tool, document=document)
 
 
-def _check_name(fields: LocatedFields, pattern: re.Pattern[str], name: str, what: str, rule: str) -> None:
+def _check_name(fields: LocatedFields, pattern: re.Pattern[str], name: str, noun: str, rule: str) -> None:
     if not pattern.fullmatch(name) or len(name) > _LONGEST_NAME:
-        message = f"The {what} '{name[:80]}' cannot be used."
+        message = f"The {noun} '{name[:80]}' cannot be used."
         fields.report.refuse(fields.place, "invalid_name", message, f"Use {rule}.")
 
 

@@ -36,8 +36,8 @@ class ConfigFile:
         with self._lock:
             signature = _signature(self._path)
             if signature != self._seen:
-                found, self._problem = _load(self._path)
-                self._config = found or self._config
+                loaded, self._problem = _load(self._path)
+                self._config = loaded or self._config
                 self._seen = signature
             assert self._config is not None, "the constructor refuses a file without one"
             return self._config
@@ -69,7 +69,7 @@ def _load(path: Path) -> tuple[StubConfig | None, str | None]:
 def _signature(path: Path) -> _Signature | None:
     """Return what differs between versions of the file; a replaced file has another inode."""
     try:
-        found = path.stat()
+        file_stat = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return file_stat.st_mtime_ns, file_stat.st_size, file_stat.st_ino

@@ -42,7 +42,7 @@ def compile_match(strategy: str, path: str, value: Json) -> Predicate:
         raise ValueError(f"the strategy {strategy} needs a value")
     fits = _FITS[strategy](value)
     read = compile_path(path)
-    return lambda arguments: any(fits(found) for found in read(arguments))
+    return lambda arguments: any(fits(value) for value in read(arguments))
 
 
 def compile_path(path: str) -> Reader:
@@ -57,10 +57,10 @@ def compile_path(path: str) -> Reader:
         raise ValueError(f"'{path}' does not lead into the arguments")
 
     def read(arguments: Json) -> list[Json]:
-        found = compiled.find(arguments, Surroundings())
+        value = compiled.find(arguments, Surroundings())
         if compiled.search is not None:
-            return list(found)
-        return [] if found is MISSING else [found]
+            return list(value)
+        return [] if value is MISSING else [value]
 
     return read
 
@@ -75,39 +75,39 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else canonical(value)
 
 
-def _exact(wanted: Json) -> Predicate:
-    texts = {text_of(wanted)}
-    if isinstance(wanted, str) and wanted.lstrip()[:1] in {"{", "["}:
-        texts.add(canonical(_json(wanted)))
-    return lambda found: text_of(found) in texts
+def _exact(expected: Json) -> Predicate:
+    texts = {text_of(expected)}
+    if isinstance(expected, str) and expected.lstrip()[:1] in {"{", "["}:
+        texts.add(canonical(_json(expected)))
+    return lambda value: text_of(value) in texts
 
 
-def _jsonpath(wanted: Json) -> Predicate:
-    expected = canonical(_json(wanted) if isinstance(wanted, str) else wanted)
-    return lambda found: canonical(found) == expected
+def _jsonpath(pattern: Json) -> Predicate:
+    expected = canonical(_json(pattern) if isinstance(pattern, str) else pattern)
+    return lambda value: canonical(value) == expected
 
 
-def _regex(wanted: Json) -> Predicate:
-    if not isinstance(wanted, str) or len(wanted) > MAX_PATTERN:
+def _regex(pattern_source: Json) -> Predicate:
+    if not isinstance(pattern_source, str) or len(pattern_source) > MAX_PATTERN:
         raise ValueError(f"the regular expression is no text of at most {MAX_PATTERN} characters")
     try:
-        pattern = re.compile(wanted)
+        pattern = re.compile(pattern_source)
     except (re.error, RecursionError, OverflowError):
         raise ValueError("the value is no regular expression") from None
-    return lambda found: pattern.search(text_of(found)[:MAX_SEARCHED]) is not None
+    return lambda value: pattern.search(text_of(value)[:MAX_SEARCHED]) is not None
 
 
-def _contains(wanted: Json) -> Predicate:
-    text = text_of(wanted)
-    members = _json(wanted) if isinstance(wanted, str) and wanted.lstrip()[:1] == "{" else wanted
-    same = _exact(wanted)
+def _contains(part: Json) -> Predicate:
+    text = text_of(part)
+    members = _json(part) if isinstance(part, str) and part.lstrip()[:1] == "{" else part
+    same = _exact(part)
 
-    def fits(found: Json) -> bool:
-        if isinstance(found, list):
-            return any(same(item) for item in found)
-        if isinstance(found, dict) and isinstance(members, dict):
-            return all(name in found and canonical(found[name]) == canonical(members[name]) for name in members)
-        return text in text_of(found)
+    def fits(document: Json) -> bool:
+        if isinstance(document, list):
+            return any(same(item) for item in document)
+        if isinstance(document, dict) and isinstance(members, dict):
+            return all(name in document and canonical(document[name]) == canonical(members[name]) for name in members)
+        return text in text_of(document)
 
     return fits
 

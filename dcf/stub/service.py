@@ -69,12 +69,12 @@ class Service:
 
     def decide(self, server: str | None, name: str, arguments: Json) -> StubOutcome:
         """Decide and count one call."""
-        found = _find(self.file.current(), server, name)
-        if isinstance(found, str):
+        tool = _find(self.file.current(), server, name)
+        if isinstance(tool, str):
             self.metrics.failed("unknown", "unknown_tool")
-            return StubOutcome(error=found)
-        self.metrics.called(found.key)
-        return self._limited(found) or _refused(self.metrics, found, arguments) or self._answered(found, arguments)
+            return StubOutcome(error=tool)
+        self.metrics.called(tool.key)
+        return self._limited(tool) or _refused(self.metrics, tool, arguments) or self._answered(tool, arguments)
 
     def _limited(self, tool: StubTool) -> StubOutcome | None:
         if tool.rps <= 0:
@@ -91,7 +91,7 @@ class Service:
         return StubOutcome(error=f"rate_limited: {tool.rps:g} calls per second are allowed; retry after {wait_s:.3f} s")
 
     def _answered(self, tool: StubTool, arguments: Json) -> StubOutcome:
-        case = next((one for one in tool.cases if one.fits(arguments)), None)
+        case = next((case for case in tool.cases if case.fits(arguments)), None)
         self.metrics.hit(tool.key, DEFAULT_CASE if case is None else case.case_id)
         wait_s = tool.latency_ms / 1000
         if case is None:
@@ -143,7 +143,7 @@ def _find(config: StubConfig, server: str | None, name: str) -> StubTool | str:
     same = [tools[name] for tools in config.servers.values() if name in tools]
     if len(same) == 1:
         return same[0]
-    names = [f"{one.server}{SEPARATOR}{one.name}" for one in same or config.tools]
+    names = [f"{tool.server}{SEPARATOR}{tool.name}" for tool in same or config.tools]
     return _unknown(name, names)
 
 

@@ -58,9 +58,9 @@ def _text(text: str) -> Rendering:
         return _expression(whole[1].strip())
     pieces: list[Rendering] = []
     end = 0
-    for found in _EXPRESSION.finditer(text):
-        pieces += [_literal(text[end : found.start()]), _expression(found[1].strip())]
-        end = found.end()
+    for match in _EXPRESSION.finditer(text):
+        pieces += [_literal(text[end : match.start()]), _expression(match[1].strip())]
+        end = match.end()
     pieces.append(_literal(text[end:]))
     return lambda occasion: "".join(text_of(piece(occasion)) for piece in pieces)
 
@@ -92,9 +92,9 @@ def _argument(path: str) -> Rendering:
     read = compile_path("$" if path == "args" else path.removeprefix("args."))
 
     def render(occasion: Occasion) -> Json:
-        found = read(occasion.arguments)
-        if not found:
+        values = read(occasion.arguments)
+        if not values:
             raise TemplateFailed(f"the arguments have no '{clip(path)}'")
-        return found[0]
+        return values[0]
 
     return render

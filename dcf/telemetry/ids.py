@@ -39,5 +39,5 @@ def traceparent(workflow_id: str, state: str | None = None, epoch: int = 0) -> s
 
 def _hashed(size: int, *parts: str) -> int:
     """Hash the parts, each behind its length, so that no two lists of parts are the same text."""
-    text = b"".join(b"%d:%s" % (len(part), part) for part in (one.encode() for one in parts))
+    text = b"".join(b"%d:%s" % (len(part), part) for part in (part.encode() for part in parts))
     return int.from_bytes(blake2b(text, digest_size=size, person=b"dcf-trace").digest()) or 1  # 0 is no id

@@ -40,8 +40,8 @@ class OtelSpans:
     @contextmanager
     def tool(self, name: str) -> Iterator[None]:
         """Have a span below the current one while an agent calls a tool, as GenAI's conventions name it."""
-        told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
-        span = self._tracer.start_span(f"execute_tool {name}", attributes=told)
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        span = self._tracer.start_span(f"execute_tool {name}", attributes=attributes)
         token = context.attach(trace.set_span_in_context(span))
         try:
             yield

@@ -90,18 +90,18 @@ def _made(workflow_id: str, spans: Sequence[RunSpan], service: str) -> "Iterator
     def context(span_id: int) -> SpanContext:
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
-    for one in spans:
+    for span in spans:
         yield ReadableSpan(
-            name=one.name,
-            context=context(one.span_id),
-            parent=None if one.parent is None else context(one.parent),
+            name=span.name,
+            context=context(span.span_id),
+            parent=None if span.parent is None else context(span.parent),
             resource=resource,
-            attributes={**one.attributes, **({"dcf.open": True} if one.is_open else {})},
-            events=[Event(told.name, dict(told.attributes), told.at) for told in one.events],
-            links=[Link(context(span_id)) for span_id in one.links],
+            attributes={**span.attributes, **({"dcf.open": True} if span.is_open else {})},
+            events=[Event(event.name, dict(event.attributes), event.at) for event in span.events],
+            links=[Link(context(span_id)) for span_id in span.links],
             kind=SpanKind.INTERNAL,
-            status=Status(codes[one.outcome], one.reason if one.outcome is SpanOutcome.ERROR else None),
-            start_time=one.start,
-            end_time=one.end,
+            status=Status(codes[span.outcome], span.reason if span.outcome is SpanOutcome.ERROR else None),
+            start_time=span.start,
+            end_time=span.end,
             instrumentation_scope=scope,
         )

@@ -55,8 +55,8 @@ def sending(url: str, read: Read, environment: Mapping[str, str] = os.environ) -
 
 
 def _interval_s(environment: Mapping[str, str]) -> float:
-    told = environment.get("OTEL_METRIC_EXPORT_INTERVAL", "")
-    return (float(told) if told.isdecimal() and int(told) > 0 else _INTERVAL_MS) / 1000
+    interval = environment.get("OTEL_METRIC_EXPORT_INTERVAL", "")
+    return (float(interval) if interval.isdecimal() and int(interval) > 0 else _INTERVAL_MS) / 1000
 
 
 def _send(url: str, read: Read, interval_s: float, ending: Event) -> None:
@@ -82,8 +82,8 @@ def _converter(start: int) -> "Callable[[list[MetricValues]], MetricsData]":
     # The SDK adds an id of the process: two servers count apart.
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "dcf"})
 
-    def metric(one: MetricValues, now: int) -> Any:
-        family, kind = one.family, one.family.kind
+    def metric(values: MetricValues, now: int) -> Any:
+        family, kind = values.family, values.family.kind
 
         def point(labels: Labels, value: float | Spread) -> Any:
             about = dict(zip(family.labels, labels, strict=True))
@@ -94,7 +94,7 @@ def _converter(start: int) -> "Callable[[list[MetricValues]], MetricsData]":
                 about, start, now, sum(value.counts), value.total, value.counts, SECONDS, None, None
             )
 
-        points = [point(labels, value) for labels, value in one.values.items()]
+        points = [point(labels, value) for labels, value in values.values.items()]
         made = {
             "gauge": lambda: sdk.Gauge(points),
             "counter": lambda: sdk.Sum(points, summed, is_monotonic=True),
@@ -102,9 +102,9 @@ def _converter(start: int) -> "Callable[[list[MetricValues]], MetricsData]":
         }
         return sdk.Metric(family.name, family.text, "s" if family.name.endswith("_seconds") else "", made[kind]())
 
-    def convert(found: list[MetricValues]) -> Any:
+    def convert(readings: list[MetricValues]) -> Any:
         now = time.time_ns()
-        metrics = [metric(one, now) for one in found if one.values]
+        metrics = [metric(reading, now) for reading in readings if reading.values]
         scope = sdk.ScopeMetrics(InstrumentationScope("dcf"), metrics, "")
         return sdk.MetricsData([sdk.ResourceMetrics(resource, [scope], "")])
 

@@ -195,69 +195,69 @@ class _SpanFold:
 
     def _happen(self, state: str, event: Mapping[str, Json]) -> None:
         """Add what happened to the span of the state, and end that if it says so."""
-        type_, one = event["type"], self._latest.get(state)
-        if one is None or one.end is not None:
+        type_, span = event["type"], self._latest.get(state)
+        if span is None or span.end is not None:
             if type_ not in _ENDS:
                 self._root().events.append(self._told(event))
                 return
             before = self._latest.get(event.get("source") or "")
-            one = self._open(state, event, () if before is None else (before.span_id,))
-        one.events.append(self._told(event))
-        _use(one.attributes, event.get("usage"))
+            span = self._open(state, event, () if before is None else (before.span_id,))
+        span.events.append(self._told(event))
+        _use(span.attributes, event.get("usage"))
         if type_ in _ENDS:
-            self._end(one, well=_ENDS[type_], reason=event.get("error"))
+            self._end(span, well=_ENDS[type_], reason=event.get("error"))
 
     def _open(self, state: str, event: Mapping[str, Json], links: tuple[int, ...]) -> _Building:
-        told = {"dcf.run.id": self._workflow_id, "dcf.state": state, **_attributes(event)}
-        one = _Building(
+        attributes = {"dcf.run.id": self._workflow_id, "dcf.state": state, **_attributes(event)}
+        building = _Building(
             span_id=self._new_id(state, event.get("epoch") or 0),
             parent=self._around(state),
             name=state,
             start=self._now,
-            attributes=told,
+            attributes=attributes,
             links=links,
         )
-        self._spans[one.span_id] = one
-        self._latest[state] = one
-        return one
+        self._spans[building.span_id] = building
+        self._latest[state] = building
+        return building
 
     def _new_id(self, state: str, epoch: int) -> int:
         tried = (span_id_of(self._workflow_id, state, epoch, again) for again in count())
-        return next(one for one in tried if one not in self._spans)
+        return next(span_id for span_id in tried if span_id not in self._spans)
 
     def _around(self, state: str) -> int:
         """Return the span around a state: the nearest Parallel or Map whose visit was seen, or the run."""
         known = (self._latest[ancestor] for ancestor in reversed(_ancestors(state)) if ancestor in self._latest)
         return next(known, self._root()).span_id
 
-    def _end(self, one: _Building, *, well: bool | None, reason: str | None) -> None:
-        one.end = self._now
+    def _end(self, building: _Building, *, well: bool | None, reason: str | None) -> None:
+        building.end = self._now
         if well is not None:
-            one.outcome = SpanOutcome.OK if well else SpanOutcome.ERROR
-        one.reason = None if well else reason
+            building.outcome = SpanOutcome.OK if well else SpanOutcome.ERROR
+        building.reason = None if well else reason
 
     def _told(self, event: Mapping[str, Json]) -> SpanEvent:
         return SpanEvent(name=event["type"], at=self._now, attributes=_attributes(event))
 
-    def _shown(self, one: _Building, over: int | None) -> RunSpan:
+    def _shown(self, building: _Building, over: int | None) -> RunSpan:
         return RunSpan(
-            span_id=one.span_id,
-            parent=one.parent,
-            name=one.name,
-            start=one.start,
-            end=next(at for at in (one.end, over, self._now) if at is not None),
-            is_open=one.end is None and over is None,
-            outcome=one.outcome,
-            reason=one.reason,
-            attributes=one.attributes,
-            links=one.links,
-            events=tuple(one.events),
+            span_id=building.span_id,
+            parent=building.parent,
+            name=building.name,
+            start=building.start,
+            end=next(at for at in (building.end, over, self._now) if at is not None),
+            is_open=building.end is None and over is None,
+            outcome=building.outcome,
+            reason=building.reason,
+            attributes=building.attributes,
+            links=building.links,
+            events=tuple(building.events),
         )
 
 
 def _attributes(event: Mapping[str, Json]) -> dict[str, Attribute]:
-    told = ((f"dcf.{name}", event.get(name)) for name in _TOLD)
-    return {name: value for name, value in told if isinstance(value, str | int | float | bool)}
+    attributes = ((f"dcf.{name}", event.get(name)) for name in _TOLD)
+    return {name: value for name, value in attributes if isinstance(value, str | int | float | bool)}
 
 
 def _use(attributes: dict[str, Attribute], usage: Json) -> None:
@@ -267,7 +267,9 @@ def _use(attributes: dict[str, Attribute], usage: Json) -> None:
     attributes["gen_ai.operation.name"] = "invoke_agent"
     if "dcf.owner" in attributes:
         attributes["gen_ai.agent.id"] = attributes["dcf.owner"]
-    attributes |= {told: usage[name] for name, told in _USED.items() if isinstance(usage.get(name), int | float | str)}
+    attributes |= {
+        attribute: usage[name] for name, attribute in _USED.items() if isinstance(usage.get(name), int | float | str)
+    }
 
 
 def _ancestors(state: str) -> Sequence[str]:

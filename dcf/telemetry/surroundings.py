@@ -48,5 +48,9 @@ def work(workflow_id: str, state: str, epoch: int, agent_id: str) -> Iterator[No
 
 def told() -> dict[str, str]:
     """Return what a line that is logged here is about: run, state, agent, and the id of the run's trace."""
-    found = dict(_about.get())
-    return found | {"trace_id": f"{trace_id_of(found['run']):032x}"} if "run" in found else found
+    surroundings = dict(_about.get())
+    return (
+        surroundings | {"trace_id": f"{trace_id_of(surroundings['run']):032x}"}
+        if "run" in surroundings
+        else surroundings
+    )

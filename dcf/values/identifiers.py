@@ -83,7 +83,7 @@ def _keys_of_agents(name: str, unknown: str, states: set[str]) -> str:
     last = unknown.rsplit("/", 1)[-1]
     near = last if last in states else next(iter(get_close_matches(last, states, 1)), None)
     meant = "" if near is None else f"Did you mean '{near[:80]}'? "
-    named = ", ".join(f"'{one[:80]}'" for one in sorted(states)[:_NAMED])
+    named = ", ".join(f"'{state[:80]}'" for state in sorted(states)[:_NAMED])
     return (
         f"{meant}The keys of {name} are the names of Tasks, also inside a Map or Parallel, never a path: {named}. "
         "A callback, a person, a signal or a child run needs no agent."

@@ -142,7 +142,7 @@ def depth(value: Json) -> int:
     levels, inner = 0, [value]
     while inner:
         levels += 1
-        inner = [part for one in inner for part in _parts(one)]
+        inner = [part for shape in inner for part in _parts(shape)]
     return levels
 
 
@@ -170,8 +170,8 @@ def _after_removal(source: JsonSteps, target: JsonSteps) -> JsonSteps:
     level = len(source) - 1
     if source[:level] != target[:level] or len(target) <= level:
         return target
-    gone, there = source[level], target[level]
-    if isinstance(gone, int) and isinstance(there, int) and gone < there:
+    left_place, there = source[level], target[level]
+    if isinstance(left_place, int) and isinstance(there, int) and left_place < there:
         return (*target[:level], there - 1, *target[level + 1 :])
     return target
 
@@ -181,7 +181,7 @@ def _sum(present: Number, delta: Number) -> Number | None:
     if isinstance(present, int) and isinstance(delta, int):
         total = present + delta
         return total if -_INT_LIMIT <= total < _INT_LIMIT else None
-    if any(isinstance(one, int) and abs(one) > _EXACT for one in (present, delta)):
+    if any(isinstance(number, int) and abs(number) > _EXACT for number in (present, delta)):
         return None
     result = float(present) + float(delta)
     was_lost = (result == present and delta != 0) or (result == delta and present != 0)

@@ -37,10 +37,10 @@ def page(value: Json, start: int, longest: int) -> Page | Refusal:
         return _page(part, start + len(part), total)
     if isinstance(value, list):
         rest = value[start:]
-        count = _fitting((len(dump(one)) for one in rest), longest)
+        count = _fitting((len(dump(rest)) for rest in rest), longest)
         return _page(rest[:count], start + count, total) if count or not rest else _too_large(start)
     members = list(value.items())[start:]
-    count = _fitting((len(dump(name)) + len(dump(one)) for name, one in members), longest)
+    count = _fitting((len(dump(name)) + len(dump(member)) for name, member in members), longest)
     return _page(dict(members[:count]), start + count, total) if count or not members else _too_large(start)
 
 

@@ -86,14 +86,14 @@ def find(document: Json, steps: JsonSteps) -> Json | Missing:
 
 def pinned(document: Json, steps: JsonSteps) -> JsonSteps:
     """Replace negative indexes by positive ones, so that two paths to one place are equal."""
-    found: list[JsonStep] = []
+    result: list[JsonStep] = []
     for step in steps:
-        here = find(document, tuple(found))
+        here = find(document, tuple(result))
         if isinstance(step, int) and isinstance(here, list) and -len(here) <= step < 0:
-            found.append(step + len(here))
+            result.append(step + len(here))
         else:
-            found.append(step)
-    return tuple(found)
+            result.append(step)
+    return tuple(result)
 
 
 def put(document: Json | Missing, steps: JsonSteps, value: Json, done: JsonSteps = ()) -> Json | Refusal:
@@ -133,9 +133,9 @@ def remove(document: Json, steps: JsonSteps) -> Json:
     """Return the document without the value at this path, which must exist. Later elements of an array move down."""
     around, last = steps[:-1], steps[-1]
     holder: Json = find(document, around)
-    kept: Json = holder.copy()
-    del kept[last]
-    return put(document, around, kept)
+    remaining: Json = holder.copy()
+    del remaining[last]
+    return put(document, around, remaining)
 
 
 def kind_of(value: Json | Missing) -> str:
@@ -160,24 +160,24 @@ def _step(text: str, position: int, name: str) -> tuple[JsonStep, int]:
         position += 1
     if text.startswith("*", position) or (position > 0 and text.startswith(".", position)):
         raise _refused(text, position, name, "it would select several values, and a path names one")
-    found = _NAME.match(text, position)
-    if found is None:
+    match = _NAME.match(text, position)
+    if match is None:
         raise _refused(text, position, name, "a name is missing or has other characters than letters, digits, _ and -")
-    return found.group(), found.end()
+    return match.group(), match.end()
 
 
 def _bracketed(text: str, position: int, name: str) -> tuple[JsonStep, int]:
-    if found := _INDEX.match(text, position):
-        return int(found.group(1)), found.end()
-    if found := _QUOTED.match(text, position):
-        single, double = found.groups()
-        return _unescaped(single if single is not None else double, text, position, name), found.end()
+    if match := _INDEX.match(text, position):
+        return int(match.group(1)), match.end()
+    if match := _QUOTED.match(text, position):
+        single, double = match.groups()
+        return _unescaped(single if single is not None else double, text, position, name), match.end()
     raise _refused(text, position, name, "brackets hold one element's number or one quoted name")
 
 
 def _unescaped(quoted: str, text: str, position: int, name: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        code, simple = found.groups()
+    def character(match: re.Match[str]) -> str:
+        code, simple = match.groups()
         if code is not None:
             return chr(int(code, 16))
         if simple not in _ESCAPED:
@@ -203,18 +203,18 @@ def _spelled(step: JsonStep) -> str:
     if _NAME.fullmatch(step):
         return f".{step}"
     quoted = step.replace("\\", "\\\\").replace("'", "\\'")
-    return "['" + re.sub(r"[\x00-\x1f]", lambda found: f"\\u{ord(found[0]):04x}", quoted) + "']"
+    return "['" + re.sub(r"[\x00-\x1f]", lambda match: f"\\u{ord(match[0]):04x}", quoted) + "']"
 
 
 def _no_container(document: Json | Missing, done: JsonSteps, step: JsonStep) -> Refusal:
-    wanted = "an object" if isinstance(step, str) else "an array"
+    text = "an object" if isinstance(step, str) else "an array"
     hint = (
         "Elements have numbers in brackets, as in $.list[0]."
         if isinstance(document, list)
         else "Set or create that value first; only missing objects are created on the way."
     )
     code = "not_found" if document is MISSING else "wrong_type"
-    return Refusal(code=code, message=f"At {shown(done)} is {kind_of(document)}, not {wanted}.", hint=hint)
+    return Refusal(code=code, message=f"At {shown(done)} is {kind_of(document)}, not {text}.", hint=hint)
 
 
 def _no_element(count: int, done: JsonSteps, step: int) -> Refusal:

@@ -70,10 +70,10 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
 
 def parse_object(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> dict[str, Json]:
     """Return the object that an argument holds, as `parse` does; raise InvalidArgument for another kind of value."""
-    found = parse(value, name=name, max_bytes=max_bytes)
-    if not isinstance(found, dict):
+    parsed = parse(value, name=name, max_bytes=max_bytes)
+    if not isinstance(parsed, dict):
         raise InvalidArgument(f"{name} is not an object.", f'Send {name} as {{"name": "value"}}.')
-    return found
+    return parsed
 
 
 def parse_workflow(value: Json, *, name: str, max_bytes: int) -> Json:
@@ -158,11 +158,11 @@ class _RepeatedKey(_NotJson):
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise _RepeatedKey(f"the key {repeated[:80]!r} appears twice in one object")
-    return found
+    return members
 
 
 def _no_constant(token: str) -> NoReturn:

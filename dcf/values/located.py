@@ -185,21 +185,21 @@ class LocatedFields:
 
     def name(self, name: str, pattern: re.Pattern[str], meaning: str) -> str:
         """Read a text that matches `pattern`; `meaning` describes the pattern in the hint."""
-        found = self.text(name, longest=256)
-        if name in self and isinstance(self.members[name].value, str) and not pattern.fullmatch(found):
-            message = f"{name} cannot be '{clip(found)}'."
+        text = self.text(name, longest=256)
+        if name in self and isinstance(self.members[name].value, str) and not pattern.fullmatch(text):
+            message = f"{name} cannot be '{clip(text)}'."
             self.report.refuse(self.members[name].place, "invalid_value", message, f"Write {meaning}.")
-        return found
+        return text
 
     def choice(self, name: str, options: Collection[str], default: str) -> str:
         """Read a text that is one of `options`."""
-        found = self.text(name, default, longest=256)
-        if found not in options:
+        text = self.text(name, default, longest=256)
+        if text not in options:
             hint = f"Use one of: {', '.join(options)}."
-            message = f"{name} cannot be '{clip(found)}'."
+            message = f"{name} cannot be '{clip(text)}'."
             self.report.refuse(self.place_of(name), "invalid_value", message, hint)
             return default
-        return found
+        return text
 
     def number(self, name: str, default: float, *, low: float = 0, high: float) -> float:
         """Read a number from `low` to `high`."""
@@ -239,14 +239,14 @@ class LocatedFields:
 
     def texts(self, name: str, *, longest: int = 256) -> tuple[str, ...]:
         """Read a list of texts of 1 to `longest` characters each."""
-        found = []
+        texts = []
         for node in self.items(name):
             if not isinstance(node.value, str) or not 0 < len(node.value) <= longest:
                 hint = f"Write a text of 1 to {longest} characters."
                 self.report.refuse(node.place, "invalid_value", f"An entry of {name} is no such text.", hint)
                 continue
-            found.append(node.value)
-        return tuple(found)
+            texts.append(node.value)
+        return tuple(texts)
 
     def part(self, name: str) -> Located:
         """Read an object; a missing one is empty."""
@@ -261,6 +261,6 @@ class LocatedFields:
             return
         yield from node.value.items()
 
-    def _wrong(self, node: Located, wanted: str) -> None:
-        message = f"This must be {wanted}, not {noun(node.value)}."
-        self.report.refuse(node.place, "wrong_type", message, f"Write {wanted}.")
+    def _wrong(self, node: Located, expected: str) -> None:
+        message = f"This must be {expected}, not {noun(node.value)}."
+        self.report.refuse(node.place, "wrong_type", message, f"Write {expected}.")

@@ -21,12 +21,12 @@ def hidden_in(name: str) -> str | None:
     """Return the first character of a name that cannot be seen, as `U+202E`; None if there is none."""
     if name.isascii() and name.isprintable():
         return None
-    return next((f"U+{ord(one):04X}" for one in name if _is_hidden(one)), None)
+    return next((f"U+{ord(character):04X}" for character in name if _is_hidden(character)), None)
 
 
 def escaped(name: str, limit: int = 80) -> str:
     r"""Return a name for a message: cut, and what cannot be seen written as `\u202e`."""
-    return "".join(_escape(one) if _is_hidden(one) else one for one in clip(name, limit))
+    return "".join(_escape(character) if _is_hidden(character) else character for character in clip(name, limit))
 
 
 def _is_hidden(character: str) -> bool:

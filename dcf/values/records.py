@@ -38,10 +38,10 @@ else:
 
         return decorate
 
-    def replace(one: Any, /, **changes: Any) -> Any:
+    def replace(instance: Any, /, **changes: Any) -> Any:
         """Return a copy with other values of some fields. A kind with `__post_init__` computes derived fields again."""
-        again = getattr(one, "__replace__", None)
-        return dataclasses.replace(one, **changes) if again is None else again(**changes)
+        again = getattr(instance, "__replace__", None)
+        return dataclasses.replace(instance, **changes) if again is None else again(**changes)
 
 
 Method: TypeAlias = Callable[..., Any]
@@ -96,7 +96,7 @@ def _value(field: "dataclasses.Field[Any]") -> str | None:
 
 
 def _equality(kind: type[Any]) -> str:
-    fields = [one.name for one in dataclasses.fields(kind) if one.compare]
+    fields = [form_field.name for form_field in dataclasses.fields(kind) if form_field.compare]
     return (
         "def __eq__(self, other):\n"
         "    if other.__class__ is not self.__class__:\n"
@@ -106,7 +106,11 @@ def _equality(kind: type[Any]) -> str:
 
 
 def _hash(kind: type[Any]) -> str:
-    hashed = [one.name for one in dataclasses.fields(kind) if (one.compare if one.hash is None else one.hash)]
+    hashed = [
+        form_field.name
+        for form_field in dataclasses.fields(kind)
+        if (form_field.compare if form_field.hash is None else form_field.hash)
+    ]
     return f"def __hash__(self):\n    return hash({_tuple('self', hashed)})\n"
 
 
@@ -130,7 +134,7 @@ def _tuple(of: str, names: Iterable[str]) -> str:
 @reprlib.recursive_repr()
 def _shown(self: Any) -> str:
     """Return what a dataclass shows of itself."""
-    fields = (one.name for one in dataclasses.fields(self) if one.repr)
+    fields = (form_field.name for form_field in dataclasses.fields(self) if form_field.repr)
     return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 

@@ -77,15 +77,15 @@ def _without(value: Json, shapes: Mapping[str, re.Pattern[str]], counts: "Counte
     if isinstance(value, str):
         return _text_without(value, shapes, counts)
     if isinstance(value, list):
-        return [_without(one, shapes, counts) for one in value]
+        return [_without(item, shapes, counts) for item in value]
     if isinstance(value, dict):
-        return {_text_without(name, shapes, counts): _without(one, shapes, counts) for name, one in value.items()}
+        return {_text_without(name, shapes, counts): _without(member, shapes, counts) for name, member in value.items()}
     return value
 
 
 def _text_without(text: str, shapes: Mapping[str, re.Pattern[str]], counts: "Counter[str]") -> str:
     for kind, shape in shapes.items():
-        text, found = shape.subn(f"[redacted {kind}]", text)
-        if found:
-            counts[kind] += found
+        text, count = shape.subn(f"[redacted {kind}]", text)
+        if count:
+            counts[kind] += count
     return text

@@ -15,8 +15,8 @@ LONGEST_S: Final = 10 * 365 * 86_400
 
 def read_span(text: str) -> int | None:
     """Return the seconds of a length of time; None if it is none, or is 0, or is longer than ten years."""
-    found = _SPAN.fullmatch(text)
-    seconds = 0 if found is None else int(found[1]) * _SECONDS[found[2]]
+    match = _SPAN.fullmatch(text)
+    seconds = 0 if match is None else int(match[1]) * _SECONDS[match[2]]
     return seconds if 0 < seconds <= LONGEST_S else None
 
 
@@ -28,9 +28,9 @@ def read_moment(text: str, now: int) -> int | None:
 
 def check_time(name: str, text: str | None, now: int) -> int | None:
     """Return the point in time that a caller gave, as `read_moment` reads it; raise InvalidArgument if it is none."""
-    found = None if text is None else read_moment(text, now)
-    if text is not None and found is None:
+    moment = None if text is None else read_moment(text, now)
+    if text is not None and moment is None:
         raise InvalidArgument(
             f"{name} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z, with its time zone."
         )
-    return found
+    return moment

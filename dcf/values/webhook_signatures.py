@@ -49,9 +49,9 @@ def is_signed(header: str, secrets: Iterable[bytes], message_id: str, timestamp:
 
     Signatures of versions that are not known here are passed over.
     """
-    given = [one.encode() for one in header.split() if one.startswith(_VERSION)]
+    signatures = [part.encode() for part in header.split() if part.startswith(_VERSION)]
     made = [signature(secret, message_id, timestamp, body).encode() for secret in secrets]
-    matches = [hmac.compare_digest(one, other) for one in given for other in made]
+    matches = [hmac.compare_digest(signature, other) for signature in signatures for other in made]
     return any(matches)
 
 

@@ -11,7 +11,7 @@ def with_whole_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [with_whole_numbers(one) for one in value]
+        return [with_whole_numbers(item) for item in value]
     if isinstance(value, dict):
-        return {name: with_whole_numbers(one) for name, one in value.items()}
+        return {name: with_whole_numbers(member) for name, member in value.items()}
     return value

@@ -98,27 +98,31 @@ def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
     more = f", nor {others} more that were sent" if others else ""
     message = f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}."
     listed = [name for name, field in known.items() if is_listed(field)]
-    told = f"The arguments are: {', '.join(listed)}."
+    text = f"The arguments are: {', '.join(listed)}."
     meant = None if others else argument_meant(first, listed, arguments)
     if meant is not None:
-        raise AlmostRight(message, f"Did you mean {meant}? {told}", {first: meant})
-    raise InvalidArgument(message, told)
+        raise AlmostRight(message, f"Did you mean {meant}? {text}", {first: meant})
+    raise InvalidArgument(message, text)
 
 
 def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     """Return an error naming the wrong argument and what is expected; never repeats a value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     name = str(first["loc"][0])
-    wanted = _properties(spec.arguments)[name]
-    said = error.errors(include_url=False, include_context=False)[0]["input"]
-    meant = _value_meant(said, wanted)
-    told = _told(spec, name, wanted)
-    hint = told if meant is None else f"Did you mean '{meant}'?" + ("" if told is None else f" {told}")
+    schema = _properties(spec.arguments)[name]
+    sent = error.errors(include_url=False, include_context=False)[0]["input"]
+    meant = _value_meant(sent, schema)
+    explanation = _told(spec, name, schema)
+    hint = (
+        explanation
+        if meant is None
+        else f"Did you mean '{meant}'?" + ("" if explanation is None else f" {explanation}")
+    )
     missing = _missing(error)
     if meant is None and not missing:
-        return InvalidArgument(f"{_wrong(first, name, wanted)}.", hint)
+        return InvalidArgument(f"{_wrong(first, name, schema)}.", hint)
     values = missing if meant is None else {name: meant}
-    return AlmostRight(f"{_wrong(first, name, wanted)}.", hint, values=values)
+    return AlmostRight(f"{_wrong(first, name, schema)}.", hint, values=values)
 
 
 @cache
@@ -130,36 +134,36 @@ def _properties(arguments: type[Arguments]) -> Mapping[str, Json]:
 
 def _missing(error: ValidationError) -> dict[str, str]:
     """Return the arguments that are missing, each with a place to fill in; none if others are wrong too."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    if any(one["type"] != "missing" or len(one["loc"]) > 1 for one in found):
+    errors = error.errors(include_input=False, include_url=False, include_context=False)
+    if any(error["type"] != "missing" or len(error["loc"]) > 1 for error in errors):
         return {}
-    return {str(one["loc"][0]): f"<{one['loc'][0]}>" for one in found}
+    return {str(error["loc"][0]): f"<{error['loc'][0]}>" for error in errors}
 
 
-def _value_meant(said: object, wanted: Mapping[str, Json]) -> str | None:
+def _value_meant(sent: object, schema: Mapping[str, Json]) -> str | None:
     """Return the allowed word that is most like what was said."""
-    words = [word for one in wanted.get("anyOf", [wanted]) for word in one.get("enum", ())]
-    return closest(said, words) if isinstance(said, str) else None
+    words = [word for branch in schema.get("anyOf", [schema]) for word in branch.get("enum", ())]
+    return closest(sent, words) if isinstance(sent, str) else None
 
 
-def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
+def _told(spec: ToolSpec, name: str, schema: Mapping[str, Json]) -> str | None:
     """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
-    branches = wanted.get("anyOf", [wanted])
-    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID for one in branches) else None
+    branches = schema.get("anyOf", [schema])
+    rule = f"It has {ID_RULE}." if any(branch.get("pattern") == ID for branch in branches) else None
     value = example_of(spec, name)
     example = None if value is None else f"For example {dump({name: value})}."
-    told = " ".join(filter(None, (wanted.get("description"), rule, example)))
-    return f"{name}: {told}" if told else None
+    explanation = " ".join(filter(None, (schema.get("description"), rule, example)))
+    return f"{name}: {explanation}" if explanation else None
 
 
-def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
+def _wrong(error: ErrorDetails, name: str, schema: Mapping[str, Json]) -> str:
     if error["type"] == "missing":
         return f"The argument {name} is missing"
     if error["type"] == "string_pattern_mismatch":
         return f"{name} has the wrong form"
     if error["type"] == "string_unicode":
         return f"{name} holds a string that is not valid Unicode"
-    return f"{name} must be {_expected(wanted)}"
+    return f"{name} must be {_expected(schema)}"
 
 
 def _expected(schema: Mapping[str, Json]) -> str:

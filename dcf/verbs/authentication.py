@@ -88,8 +88,8 @@ class Unavailable:
             if scope.get("path") == METRICS_PATH and not could_not_look_up(scope):
                 await self({**_without_key(scope), _NOT_LOOKED_UP: True}, receive, send)
                 return
-            told = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
-            await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
+            answer = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
+            await JSONResponse(answer, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
 
 
 def could_not_look_up(scope: Connection) -> bool:
@@ -112,8 +112,8 @@ def who_called_over_http() -> Caller:
 
 def the_local_user(settings: Settings, grants: frozenset[Scope] = frozenset()) -> WhoCalls:
     """Return the caller where there are no keys: the local user, who started this process; with these scopes too."""
-    found = local_caller(operator=settings.allow_operator)
-    caller = replace(found, scopes=found.scopes | grants)
+    local = local_caller(operator=settings.allow_operator)
+    caller = replace(local, scopes=local.scopes | grants)
     return lambda: caller
 
 

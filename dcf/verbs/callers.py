@@ -38,14 +38,14 @@ def calling(caller: Caller) -> Iterator[None]:
         _CALLER.reset(token)
 
 
-def require(scope: Scope, what: str) -> None:
+def require(scope: Scope, action: str) -> None:
     """Raise Forbidden unless the caller has a scope that this part of a call needs beyond the tool's own."""
     caller = current_caller()
     if scope in caller.scopes:
         return
     if caller.local:
-        raise Forbidden(f"{what} is an operator's right, which this server does not grant.")
-    raise Forbidden(f"{what} needs the scope '{scope}', which this key does not have.", scope_hint(scope))
+        raise Forbidden(f"{action} is an operator's right, which this server does not grant.")
+    raise Forbidden(f"{action} needs the scope '{scope}', which this key does not have.", scope_hint(scope))
 
 
 def scope_hint(scope: Scope) -> str:
@@ -84,8 +84,8 @@ def require_part(app: "Application", workflow_id: str, state: str) -> None:
     agent_id = bound_to()
     if agent_id is None:
         return
-    found = app.runs.read(workflow_id, (state,))
-    if not found.meta.may_take(state, agent_id) and found.planner_agent_id != agent_id:
+    run = app.runs.read(workflow_id, (state,))
+    if not run.meta.may_take(state, agent_id) and run.planner_agent_id != agent_id:
         raise Forbidden(
             f"Agent '{agent_id}', which this key is bound to, has no part in that state of run '{workflow_id}'.",
             "Leave it to the agents of that state: pending notifications are delivered automatically.",

@@ -92,8 +92,8 @@ class HttpEndpoint(ABC):
             return
 
         async def carried_out(scope: Connection, receive: Receive, send: Send) -> None:
-            found = Request(scope, receive)
-            response = await self.answer(found, await found.body(), caller)
+            request = Request(scope, receive)
+            response = await self.answer(request, await request.body(), caller)
             await response(scope, receive, send)
 
         await RequestBodyLimitMiddleware(carried_out, self.most_bytes(request))(scope, receive, send)

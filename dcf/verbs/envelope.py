@@ -230,10 +230,10 @@ def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
     """Fill in the agent id of a key bound to an agent; raise Forbidden when the arguments name another agent."""
     if caller.agent_id is None or spec.acts_as is None:
         return checked
-    said = getattr(checked, spec.acts_as)
-    if said == caller.agent_id:
+    speaker = getattr(checked, spec.acts_as)
+    if speaker == caller.agent_id:
         return checked
-    if said is not None:
+    if speaker is not None:
         raise Forbidden(
             f"This key is bound to agent '{caller.agent_id}' and may not act as another.",
             f"Pass {spec.acts_as} '{caller.agent_id}', or use the key of the agent that you mean.",
@@ -258,20 +258,20 @@ def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Return the tool's own answer with only the error, its problems, and the ids that the caller sent."""
-    told, hint = printable(f"{error.code}: {error.message}"), printable(with_a_call(spec, error))
+    message, hint = printable(f"{error.code}: {error.message}"), printable(with_a_call(spec, error))
     wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
-    answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
+    answer = spec.answer(error=message, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
         payload["next"] = [describe_language().as_json()]
         payload["problems"] = [
             {
-                "path": escaped(found.path, _LONGEST_PATH),
-                "code": found.code,
-                "message": found.message,
-                "hint": found.hint,
+                "path": escaped(problem.path, _LONGEST_PATH),
+                "code": problem.code,
+                "message": problem.message,
+                "hint": problem.hint,
             }
-            for found in error.problems[:_PROBLEMS_SHOWN]
+            for problem in error.problems[:_PROBLEMS_SHOWN]
         ]
     return payload
 

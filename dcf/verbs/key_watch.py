@@ -70,13 +70,13 @@ class KeyWatch:
         if not names:
             return
         try:
-            held = await anyio.to_thread.run_sync(self.keys.which_hold, names, limiter=self.threads)
+            still_held = await anyio.to_thread.run_sync(self.keys.which_hold, names, limiter=self.threads)
         except Exception as error:  # noqa: BLE001 - told to those who wait: whether they may is not known
             for watched in set(self._waiting):
                 watched.end(error)
             return
         for watched in set(self._waiting):
-            if watched.name in names and watched.name not in held:
+            if watched.name in names and watched.name not in still_held:
                 watched.end(_ended())
 
 

@@ -36,7 +36,7 @@ _SUGGESTED: Final[Mapping[Scope, str]] = {
 """Which profile a scope suggests; of several the first."""
 
 
-def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str]:
+def listed_for(caller: Caller, profile: str, header: str | None = None) -> frozenset[str]:
     """Return the names of the tools that this caller is shown, of those that it may call.
 
     Without a profile of the server the profile of the request counts, if it exists, then the caller's scopes. A caller
@@ -44,8 +44,8 @@ def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> froze
     """
     if profile != AUTO:
         return profiles()[profile]
-    if wanted is not None and wanted in profiles():
-        return profiles()[wanted]
+    if header is not None and header in profiles():
+        return profiles()[header]
     if caller.local:
         return profiles()[_ASSISTANT]
     shown = profiles()[next((name for scope, name in _SUGGESTED.items() if scope in caller.scopes), "operator")]

@@ -59,8 +59,8 @@ def _is_asked(context: Context[Any, Any]) -> bool:
 def _longest(spec: ToolSpec, arguments: Mapping[str, Json]) -> float | None:
     """Return how long the call waits at most."""
     field = spec.arguments.model_fields.get("timeout_s")
-    given = arguments.get("timeout_s", None if field is None else field.default)
-    return float(given) if isinstance(given, int | float) else None
+    wait_s = arguments.get("timeout_s", None if field is None else field.default)
+    return float(wait_s) if isinstance(wait_s, int | float) else None
 
 
 async def _repeated_key(body: bytes) -> str | None:

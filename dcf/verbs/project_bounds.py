@@ -59,8 +59,8 @@ def refuse_other_agents(app: "Application", caller: Caller, agent_id: str) -> No
     if caller.project is None or caller.agent_id == agent_id:
         return
     try:
-        found = app.platforms.provisioner_of(agent_id).retrieve_agent(agent_id)
+        agent = app.platforms.provisioner_of(agent_id).retrieve_agent(agent_id)
     except AgentUnknown:
         return
-    if not sees_agent(app, caller, found.tags):
+    if not sees_agent(app, caller, agent.tags):
         raise AgentUnknown(f"There is no agent '{agent_id}'.")

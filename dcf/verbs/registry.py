@@ -97,11 +97,11 @@ class Answer(BaseModel):
 
     def payload(self) -> dict[str, Json]:
         """Return the answer as JSON: the seed contract's fields always, dcf's own additions only when they are set."""
-        found = self.model_dump(mode="json")
+        members = self.model_dump(mode="json")
         for name in self.may_be_left_out():
-            if found[name] is None:
-                del found[name]
-        return found
+            if members[name] is None:
+                del members[name]
+        return members
 
     @classmethod
     def may_be_left_out(cls) -> tuple[str, ...]:
@@ -126,8 +126,8 @@ RunsNamed: TypeAlias = Callable[[Any], Iterable[str]]
 
 def run_named(arguments: Arguments) -> Iterable[str]:
     """Return the run of the argument workflow_id, if it is given."""
-    found = getattr(arguments, "workflow_id", None)
-    return () if found is None else (found,)
+    run = getattr(arguments, "workflow_id", None)
+    return () if run is None else (run,)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -218,9 +218,9 @@ class Tools(Mapping[str, ToolSpec]):
 
     def complete(self, modules: Iterable[str]) -> None:
         """Answer requests from now on, if each of the modules has defined tools and no other module has."""
-        wanted, defining = set(modules), {spec.run.__module__ for spec in self._specs.values()}
-        if wanted != defining:
-            raise RuntimeError(f"These modules define no tools, or are not listed: {sorted(wanted ^ defining)}.")
+        module_names, defining = set(modules), {spec.run.__module__ for spec in self._specs.values()}
+        if module_names != defining:
+            raise RuntimeError(f"These modules define no tools, or are not listed: {sorted(module_names ^ defining)}.")
         self._is_complete = True
 
     def __getitem__(self, name: str) -> ToolSpec:
@@ -283,7 +283,7 @@ def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswe
 
 def problems_shown(refusal: Refusal) -> dict[str, Json]:
     """Return all that is wrong with what was sent, as a member, where the refusal lists it."""
-    shown = [{name: printable(str(value)) for name, value in one.items()} for one in refusal.problems]
+    shown = [{name: printable(str(value)) for name, value in problem.items()} for problem in refusal.problems]
     return {"problems": shown} if shown else {}
 
 
@@ -292,15 +292,15 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def refuse_other(name: str, given: str | None, configured: Path) -> None:
+def refuse_other(name: str, sent: str | None, configured: Path) -> None:
     """Raise unless the path is the configured one; nothing is read at another path."""
-    if given is not None and Path(given).absolute() != configured.absolute():
+    if sent is not None and Path(sent).absolute() != configured.absolute():
         raise InvalidArgument(f"{name} may not be chosen by the caller.", f"Leave {name} out of the call.")
 
 
 def read_names(value: str | list[Any], *, name: str) -> tuple[str, ...]:
     """Read a JSON array of names, given as text or as a native array; duplicates are removed."""
     names = parse(value, name=name)
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidArgument(f"{name} is not an array of names.", f'Send {name} as ["A", "B"].')
-    return tuple(dict.fromkeys(check_state(one, name) for one in names))
+    return tuple(dict.fromkeys(check_state(item, name) for item in names))

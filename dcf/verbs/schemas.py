@@ -52,11 +52,11 @@ def listed_of(spec: ToolSpec, *, whole: bool = False) -> dict[str, Json]:
     An argument that may be null may as well be left out, so only its other type is shown. `whole` adds the arguments
     that lists leave out, with their types alone.
     """
-    found = _without(_CHECKED, parameters_of(spec))
-    words = found.pop("$defs", {})
+    schema = _without(_CHECKED, parameters_of(spec))
+    words = schema.pop("$defs", {})
     anchored = {name: part for name, part in words.items() if "$anchor" in part}  # others may mean it by its anchor
-    found |= {"$defs": anchored} if anchored else {}
-    inlined = _inlined(found, {name: part for name, part in words.items() if name not in anchored})
+    schema |= {"$defs": anchored} if anchored else {}
+    inlined = _inlined(schema, {name: part for name, part in words.items() if name not in anchored})
     parts = {name: _present(part) for name, part in inlined["properties"].items() if name not in _NEVER_LISTED}
     shown = {name: _short(part) for name, part in parts.items() if KEYWORD not in part}
     more = {name: _bare(part) for name, part in parts.items() if KEYWORD in part} if whole else {}
@@ -83,11 +83,11 @@ def _inlined(node: Json, words: Mapping[str, Json]) -> Json:
 
 def _short(part: dict[str, Json]) -> dict[str, Json]:
     """Say nothing of the elements of an array that may be anything, nor what a name or what is left out says."""
-    found = part if part.get("items", {}).get("type") != list(_TYPES) else {**part, "items": {}}
-    said = {name: value for name, value in found.items() if not _goes_without_saying(name, value)}
-    if said.pop(PLAIN_KEYWORD, False):
-        return {name: value for name, value in said.items() if name not in _BESIDE_A_NAME}
-    return {**said, "description": in_tools(said["description"])} if "description" in said else said
+    shortened = part if part.get("items", {}).get("type") != list(_TYPES) else {**part, "items": {}}
+    values = {name: value for name, value in shortened.items() if not _goes_without_saying(name, value)}
+    if values.pop(PLAIN_KEYWORD, False):
+        return {name: value for name, value in values.items() if name not in _BESIDE_A_NAME}
+    return {**values, "description": in_tools(values["description"])} if "description" in values else values
 
 
 def _goes_without_saying(keyword: str, value: Json) -> bool:
@@ -98,16 +98,16 @@ def _goes_without_saying(keyword: str, value: Json) -> bool:
 
 def _present(part: dict[str, Json]) -> dict[str, Json]:
     """Return the schema of an optional argument where it is given."""
-    kept = [kind for kind in part.get("anyOf", ()) if kind != _NULL]
-    if not kept:
+    kinds = [kind for kind in part.get("anyOf", ()) if kind != _NULL]
+    if not kinds:
         return part
-    return {**_one_of(kept), **{name: value for name, value in part.items() if name != "anyOf"}}
+    return {**_one_of(kinds), **{name: value for name, value in part.items() if name != "anyOf"}}
 
 
 def _one_of(kinds: list[dict[str, Json]]) -> dict[str, Json]:
     """Return the schema of a value of one of these kinds, with a list of types where they say nothing different."""
-    said = [name for kind in kinds for name in kind if name != "type"]
-    if len(said) != len(set(said)) or not all(isinstance(kind.get("type"), str) for kind in kinds):
+    names = [name for kind in kinds for name in kind if name != "type"]
+    if len(names) != len(set(names)) or not all(isinstance(kind.get("type"), str) for kind in kinds):
         return {"anyOf": kinds}
     types = [kind["type"] for kind in kinds]
     merged = {name: value for kind in kinds for name, value in kind.items()}
@@ -117,9 +117,9 @@ def _one_of(kinds: list[dict[str, Json]]) -> dict[str, Json]:
 def parameters_of(spec: ToolSpec) -> dict[str, Json]:
     """Return the input schema, without the tool's description, which clients get separately."""
     spec.build()
-    found = _typed(_without(_LEFT_OUT, spec.arguments.model_json_schema()))
-    del found["description"]
-    return {**found, _CLOSED: False}
+    schema = _typed(_without(_LEFT_OUT, spec.arguments.model_json_schema()))
+    del schema["description"]
+    return {**schema, _CLOSED: False}
 
 
 def _typed(node: Json) -> Json:
@@ -129,20 +129,20 @@ def _typed(node: Json) -> Json:
     """
     if not isinstance(node, dict):
         return node
-    found: dict[str, Json] = dict(node)
-    if "anyOf" in found:
-        found["anyOf"] = [_typed(one) for one in found["anyOf"]]
-    if "items" in found:
-        found["items"] = _typed(found["items"])
-    if "properties" in found:
-        found["properties"] = {name: _typed(part) for name, part in found["properties"].items()}
-    return found if found.keys() & _SAYS_TYPE else {**found, "type": list(_TYPES), "items": {}}
+    typed: dict[str, Json] = dict(node)
+    if "anyOf" in typed:
+        typed["anyOf"] = [_typed(branch) for branch in typed["anyOf"]]
+    if "items" in typed:
+        typed["items"] = _typed(typed["items"])
+    if "properties" in typed:
+        typed["properties"] = {name: _typed(part) for name, part in typed["properties"].items()}
+    return typed if typed.keys() & _SAYS_TYPE else {**typed, "type": list(_TYPES), "items": {}}
 
 
-def _without(keywords: Keywords, found: Json) -> Json:
+def _without(keywords: Keywords, schema: Json) -> Json:
     """Leave these keywords out of a JSON Schema, wherever they are."""
-    if isinstance(found, Mapping):
-        return {name: _without(keywords, part) for name, part in found.items() if (name, type(part)) not in keywords}
-    if isinstance(found, list):
-        return [_without(keywords, part) for part in found]
-    return found
+    if isinstance(schema, Mapping):
+        return {name: _without(keywords, part) for name, part in schema.items() if (name, type(part)) not in keywords}
+    if isinstance(schema, list):
+        return [_without(keywords, part) for part in schema]
+    return schema

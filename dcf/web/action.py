@@ -45,4 +45,4 @@ class Action:
 
     def of(self, name: str) -> Given | None:
         """Return what a form may say about this argument; None if nothing."""
-        return next((one for one in self.given if one.name == name), None)
+        return next((argument for argument in self.given if argument.name == name), None)

@@ -111,9 +111,13 @@ async def _confirmation(
     sessions: Sessions, wish: ActionWish, values: Mapping[str, Json] | None = None, wrong: str | None = None
 ) -> Response:
     """Return the page that asks; with what was wrong, and what was filled in before."""
-    given = values if values is not None else arguments_of(wish)
-    asked = [field for field in wish.given if field.label is not None]
-    hidden = [(field.name, given[field.name]) for field in wish.given if field.label is None and field.name in given]
+    shown_values = values if values is not None else arguments_of(wish)
+    fields = [field for field in wish.given if field.label is not None]
+    hidden = [
+        (field.name, shown_values[field.name])
+        for field in wish.given
+        if field.label is None and field.name in shown_values
+    ]
 
     def make() -> str:
         return html(
@@ -126,7 +130,7 @@ async def _confirmation(
             request_id=new_request_id(),
             hidden=hidden,
             about=[(_ABOUT[name], value) for name, value in hidden if name in _ABOUT],
-            fields=[{"given": field, "value": given.get(field.name, "")} for field in asked],
+            fields=[{"given": field, "value": shown_values.get(field.name, "")} for field in fields],
         )
 
     return await page_of(sessions, wish.visit, make, 200 if wrong is None else 400)

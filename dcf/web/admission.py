@@ -89,14 +89,14 @@ def to_login(request: Request) -> Response:
     A link on another site brings no cookie along (SameSite=Strict), whether somebody is logged in or not. Such a
     request is sent once more from here, and then has its cookie.
     """
-    wanted = _wanted(request)
+    login_link = _wanted(request)
     asked_by = request.headers.get("sec-fetch-dest", "document")
     if asked_by != "document" or "text/event-stream" in request.headers.get("accept", ""):
         return error_page("You are not logged in.", "Log in, and load the page again.", 401)
     came_from = request.headers.get("sec-fetch-site")
     if request.method == "GET" and COOKIE not in request.cookies and came_from in {"cross-site", "same-site"}:
-        return HTMLResponse(html("onward.html", title="dcf", link=wanted))
-    return RedirectResponse(f"{LOGIN}?next={quote(wanted, safe='')}", SEE_OTHER)
+        return HTMLResponse(html("onward.html", title="dcf", link=login_link))
+    return RedirectResponse(f"{LOGIN}?next={quote(login_link, safe='')}", SEE_OTHER)
 
 
 def _wanted(request: Request) -> str:

@@ -44,17 +44,17 @@ class _Sender:
         if message["type"] == "http.response.start" and _is_page(Headers(raw=message["headers"])):
             self._held = message
             return
-        held, self._held = self._held, None
-        if held is not None:
+        held_start, self._held = self._held, None
+        if held_start is not None:
             body = message.get("body", b"")
-            headers = MutableHeaders(scope=held)
+            headers = MutableHeaders(scope=held_start)
             headers.add_vary_header("Accept-Encoding")
             headers.add_vary_header("Sec-Fetch-Site")
             if len(body) > _SMALL and not message.get("more_body", False):
                 small = await anyio.to_thread.run_sync(gzip.compress, body, _LEVEL)
                 headers["Content-Encoding"], headers["Content-Length"] = "gzip", str(len(small))
                 message = {**message, "body": small}
-            await self._send(held)
+            await self._send(held_start)
         await self._send(message)
 
 

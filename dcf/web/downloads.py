@@ -58,16 +58,16 @@ def history_file(visit: Visit, _: Mapping[str, str], workflow_id: str) -> Downlo
     histories = visit.application.histories
     histories.page(workflow_id, EventQuery(), limit=1)  # raises for a run that does not exist, before anything is sent
     visit.application.refusals.exported(visit.caller.name, "history", workflow_id)
-    events = (one.as_json() for one in histories.follow(workflow_id, EventQuery()))
+    events = (event.as_json() for event in histories.follow(workflow_id, EventQuery()))
     return Download(name=f"{_plain(workflow_id)}-history.json", media_type=_JSON, pieces=_document(workflow_id, events))
 
 
 def artifact_file(visit: Visit, _: Mapping[str, str], workflow_id: str, artifact_id: str) -> Download:
     """Return an artifact, read while it is sent, as bytes of no type: what somebody says of them is not trusted."""
-    told = visit.ask("get_artifact", workflow_id=workflow_id, artifact_id=artifact_id, length=1, encoding="base64")
-    if told["code"] != "ok":
-        raise InvalidArgument(str(told["status"]), "The page of the run says what there is.")
-    artifact = told["artifact"]
+    reply = visit.ask("get_artifact", workflow_id=workflow_id, artifact_id=artifact_id, length=1, encoding="base64")
+    if reply["code"] != "ok":
+        raise InvalidArgument(str(reply["status"]), "The page of the run says what there is.")
+    artifact = reply["artifact"]
     pieces = _bytes(visit, workflow_id, artifact_id, artifact["sha256"], artifact["size"])
     return Download(name=_plain(str(artifact["name"])), media_type="application/octet-stream", pieces=pieces)
 
@@ -76,11 +76,11 @@ def _bytes(visit: Visit, workflow_id: str, artifact_id: str, sha256: str, size: 
     """Yield the bytes; break off where they cannot be read, so that a part is not mistaken for the whole."""
     begin = 0
     while begin < size:
-        found = visit.application.artifacts.read(workflow_id, artifact_id, begin, _PIECE)
-        if isinstance(found, Refusal) or found.artifact.sha256 != sha256 or not found.data:
+        piece = visit.application.artifacts.read(workflow_id, artifact_id, begin, _PIECE)
+        if isinstance(piece, Refusal) or piece.artifact.sha256 != sha256 or not piece.data:
             raise StoreUnavailable("The artifact cannot be read to its end.", "Ask for it again.")
-        begin += len(found.data)
-        yield found.data
+        begin += len(piece.data)
+        yield piece.data
 
 
 def _document(workflow_id: str, events: Iterator[dict[str, Json]]) -> Iterator[str]:
@@ -97,17 +97,17 @@ def _of_run(visit: Visit, workflow_id: str, part: str) -> Json:
 
 def _of_state(visit: Visit, workflow_id: str, part: str, state: str) -> Json:
     definition = visit.application.control_plane.run(workflow_id).definition
-    found = closeup(visit.application, definition, workflow_id, known_path(workflow_id, definition, state))
+    state_view = closeup(visit.application, definition, workflow_id, known_path(workflow_id, definition, state))
     if part == "instructions":
-        return found.brief.instructions
-    if found.view is None:
+        return state_view.brief.instructions
+    if state_view.view is None:
         return MISSING
-    given: dict[str, Json] = {
-        "input": found.view.given,
-        "output": found.view.output,
-        "error": found.view.doc.last_error,
+    parts: dict[str, Json] = {
+        "input": state_view.view.given,
+        "output": state_view.view.output,
+        "error": state_view.view.doc.last_error,
     }
-    return given.get(part, MISSING)
+    return parts.get(part, MISSING)
 
 
 def _text(value: Json) -> str:
@@ -116,4 +116,6 @@ def _text(value: Json) -> str:
 
 def _plain(text: str) -> str:
     """Return a name as a part of a file's name: nothing that a header or a file system could read otherwise."""
-    return "".join(one if one.isascii() and (one.isalnum() or one in "._-") else "_" for one in text).lstrip(".")[:60]
+    return "".join(
+        character if character.isascii() and (character.isalnum() or character in "._-") else "_" for character in text
+    ).lstrip(".")[:60]

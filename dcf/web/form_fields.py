@@ -77,10 +77,10 @@ def read_form(schema: Json, name: str, filled: Filled) -> FormRead:
     """Return the value that was filled into the form of a schema, checked with the schema."""
     form = form_of(schema, name, name)
     problems: dict[str, str] = {}
-    found = list(_value(form, filled, problems))
-    value = found[0] if found else {}
+    values = list(_value(form, filled, problems))
+    value = values[0] if values else {}
     if isinstance(schema, dict) and not flaws_of(schema):
-        kinds = {one.name: one.kind for one in _each(form)}
+        kinds = {field.name: field.kind for field in _each(form)}
         is_whole = not problems  # else what is missing in a group is reported at its fields already
         for misfit in misfits(schema, value):
             place = _nearest(f"{name}{misfit.pointer}", kinds)
@@ -101,22 +101,22 @@ class _Form:
     def field(self, schema: Json, name: str, label: str, *, required: bool, depth: int) -> FormField:
         self._left -= 1
         key = f"{self._key}-{MOST_FIELDS - self._left}"
-        found = self._followed(schema)
-        kind = self._kind(found, depth)
-        options = tuple(map(_option, _choices(found))) if kind == "choice" else ()
-        members = tuple(self._members(found, name, depth)) if kind == "group" else ()
+        resolved = self._followed(schema)
+        kind = self._kind(resolved, depth)
+        options = tuple(map(_option, _choices(resolved))) if kind == "choice" else ()
+        members = tuple(self._members(resolved, name, depth)) if kind == "group" else ()
         return FormField(
             key=key,
             name=name,
-            label=_text(found.get("title")) or label,
+            label=_text(resolved.get("title")) or label,
             kind=kind,
             required=required,
-            value=self._standing(found, name, kind),
-            description=_text(found.get("description")),
-            limits=_limits(found),
+            value=self._standing(resolved, name, kind),
+            description=_text(resolved.get("description")),
+            limits=_limits(resolved),
             options=options,
             fields=members,
-            whole=found.get("type") == "integer",
+            whole=resolved.get("type") == "integer",
         )
 
     def _members(self, schema: Mapping[str, Json], name: str, depth: int) -> Iterator[FormField]:
@@ -194,22 +194,22 @@ _NO: Final[Mapping[Kind, str]] = {
 
 def _object(group: FormField, filled: Filled, problems: dict[str, str]) -> Iterator[Json]:
     """Yield the object of a group. An optional, empty group is left out."""
-    found: dict[str, Json] = {}
+    members: dict[str, Json] = {}
     wrong: dict[str, str] = {}
     for field in group.fields:
         member = field.name.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
         for value in _value(field, filled, wrong):
-            found[member] = value
-    is_empty = not any(filled.get(one.name, "").strip() for one in _each(group))
+            members[member] = value
+    is_empty = not any(filled.get(field.name, "").strip() for field in _each(group))
     if group.required or not is_empty:
         problems |= wrong
-        yield found
+        yield members
 
 
 def _each(field: FormField) -> Iterator[FormField]:
     yield field
-    for one in field.fields:
-        yield from _each(one)
+    for inner in field.fields:
+        yield from _each(inner)
 
 
 def _nearest(name: str, names: Mapping[str, Kind]) -> str:
@@ -221,16 +221,18 @@ def _nearest(name: str, names: Mapping[str, Kind]) -> str:
 
 def _type(schema: Mapping[str, Json]) -> str:
     """Return the one type of a schema besides null; nothing if there are several."""
-    found = schema.get("type", "object" if "properties" in schema else "")
-    kinds = [one for one in (found if isinstance(found, list) else [found]) if one != "null"]
+    type_names = schema.get("type", "object" if "properties" in schema else "")
+    kinds = [
+        type_name for type_name in (type_names if isinstance(type_names, list) else [type_names]) if type_name != "null"
+    ]
     return kinds[0] if len(kinds) == 1 else ""
 
 
 def _choices(schema: Mapping[str, Json]) -> list[Json]:
     if "const" in schema:
         return [schema["const"]]
-    found = schema.get("enum")
-    return found if isinstance(found, list) else []
+    enum = schema.get("enum")
+    return enum if isinstance(enum, list) else []
 
 
 def _option(value: Json) -> tuple[str, str]:

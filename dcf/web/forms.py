@@ -49,8 +49,8 @@ async def read_form(request: Request, most: int) -> Mapping[str, str]:
 
 def check_token(form: Mapping[str, str], visit: Visit) -> None:
     """Raise WrongForm unless the form has the token of this visit."""
-    given = form.get(TOKEN, "").encode("utf-8", "surrogateescape")
-    if not visit.form_token or not hmac.compare_digest(given, visit.form_token.encode()):
+    sent = form.get(TOKEN, "").encode("utf-8", "surrogateescape")
+    if not visit.form_token or not hmac.compare_digest(sent, visit.form_token.encode()):
         raise WrongForm(
             403, "The form is not of your session, or of an older one.", "Go back, load the page again and repeat it."
         )

@@ -105,17 +105,21 @@ class Sessions:
 
     def id_in(self, request: Request) -> str | None:
         """Return the id of a session in a request."""
-        found = request.cookies.get(COOKIE)
-        return found if found and len(found) <= _LONGEST_ID and found.isascii() else None
+        session_cookie = request.cookies.get(COOKIE)
+        return (
+            session_cookie
+            if session_cookie and len(session_cookie) <= _LONGEST_ID and session_cookie.isascii()
+            else None
+        )
 
     async def admit(self, key: str) -> Caller | None:
         """Return the caller of a key, counted and noted as a key of /mcp is; None if the key is not valid."""
         with _telling_nothing():
-            found = await self.verifier.verify_token(key)
-        if found is None:
+            token = await self.verifier.verify_token(key)
+        if token is None:
             return None
-        assert isinstance(found, AdmittedToken), "the verifier makes it"
-        caller: Caller = found.caller
+        assert isinstance(token, AdmittedToken), "the verifier makes it"
+        caller: Caller = token.caller
         return caller
 
     async def begin(self, request: Request, key: str, response: Response) -> None:

@@ -57,8 +57,8 @@ class SharedPages:
     async def _made(self, scope: Scope, receive: Receive) -> list[Message]:
         messages: list[Message] = []
 
-        async def keep(told: Message) -> None:
-            messages.append(told)
+        async def keep(message: Message) -> None:
+            messages.append(message)
 
         await self._app(scope, receive, keep)
         return messages
@@ -71,8 +71,8 @@ def _key(scope: Scope) -> Key | None:
     version = next((value for name, value in headers if name == VERSION), b"")
     if not 0 < len(version) <= _LONGEST:
         return None
-    told = (part for name, value in headers if name in _TELLING for part in (name, value))
-    return (scope["path"], scope["query_string"], *told)
+    parts = (part for name, value in headers if name in _TELLING for part in (name, value))
+    return (scope["path"], scope["query_string"], *parts)
 
 
 def _may_be_shared(start: Message) -> bool:

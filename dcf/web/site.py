@@ -101,7 +101,7 @@ def routes(sessions: Sessions, live: LivePages | None = None) -> list[Route]:
         *live_routes(live, visit_of, answered, sessions.holds),
         *(Route(path, partial(_show, sessions, screen)) for path, screen in SCREENS),
         *(Route(path, partial(_check, sessions, check), methods=["POST"]) for path, check in CHECKS),
-        *(Route(path, partial(_answer, sessions, found), methods=methods) for path, methods, found in ENDPOINTS),
+        *(Route(path, partial(_answer, sessions, page), methods=methods) for path, methods, page in ENDPOINTS),
         Route("/static/{name}", _static),
     ]
 
@@ -150,8 +150,8 @@ async def _static(request: Request) -> Response:
 def _file(name: str) -> tuple[bytes | None, str]:
     if name == "drawing.css":
         return PAGE_STYLE.encode(), ".css"
-    found = next((one for one in _STATIC.iterdir() if one.name == name and one.suffix in _TYPES), None)
-    return (None, "") if found is None else (found.read_bytes(), found.suffix)
+    file = next((item for item in _STATIC.iterdir() if item.name == name and item.suffix in _TYPES), None)
+    return (None, "") if file is None else (file.read_bytes(), file.suffix)
 
 
 async def _no_page(_: Request, __: Exception) -> Response:

@@ -50,10 +50,13 @@ def marked(lines: Sequence[SourceLine], problems: Iterable[Problem]) -> list[Sou
     for index, line in enumerate(lines):
         if line.path is not None:
             of_path.setdefault(_as_in_problems(line.path), index)
-    found: dict[int, list[Problem]] = {}
+    problems_by_line: dict[int, list[Problem]] = {}
     for problem in problems:
-        found.setdefault(_place(problem, of_path, len(lines)), []).append(problem)
-    return [replace(line, problems=tuple(found[index])) if index in found else line for index, line in enumerate(lines)]
+        problems_by_line.setdefault(_place(problem, of_path, len(lines)), []).append(problem)
+    return [
+        replace(line, problems=tuple(problems_by_line[index])) if index in problems_by_line else line
+        for index, line in enumerate(lines)
+    ]
 
 
 def worth_showing(lines: Sequence[SourceLine]) -> list[SourceLine]:
@@ -67,8 +70,8 @@ def worth_showing(lines: Sequence[SourceLine]) -> list[SourceLine]:
 def _place(problem: Problem, of_path: Mapping[str, int], count: int) -> int:
     path = str(problem["path"])
     if not of_path:
-        told = _LINE.search(str(problem["message"]))
-        return min(int(told[1]), max(count, 1)) - 1 if told else 0
+        match = _LINE.search(str(problem["message"]))
+        return min(int(match[1]), max(count, 1)) - 1 if match else 0
     while path not in of_path and path:
         path = path.rpartition("/")[0]
     return of_path.get(path, 0)

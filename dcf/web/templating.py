@@ -60,8 +60,8 @@ def html(template: str, **values: Any) -> str:
 
 def query(**parameters: str | None) -> str:
     """Return parameters as the end of an address, with its question mark; those without a value are left out."""
-    given = {name: value for name, value in parameters.items() if value}
-    return f"?{urlencode(given)}" if given else ""
+    values = {name: value for name, value in parameters.items() if value}
+    return f"?{urlencode(values)}" if values else ""
 
 
 def _shown(value: Json) -> str:
@@ -115,7 +115,7 @@ def _moment(at: Json) -> str:
 
 def _status_class(status: Json) -> str:
     """Return a status as the name of a style: nothing but letters."""
-    return "".join(one for one in str(status) if one.isascii() and one.isalpha())
+    return "".join(character for character in str(status) if character.isascii() and character.isalpha())
 
 
 def _mark(status: Json) -> str:
@@ -123,19 +123,19 @@ def _mark(status: Json) -> str:
 
 
 def _environment() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader((PACKAGE / "web" / "templates", PACKAGE / "web" / "run_templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(in_labels=_in_labels, command=_command)
-    found.filters.update(shown=_shown, document=_document, moment=_moment, status_class=_status_class, mark=_mark)
-    found.filters.update(paragraphs=_paragraphs, listed_word=listed_word)
-    found.filters.update(brief=_brief, excerpt=_excerpt, plain=_plain)
-    found.globals.update(run_link=run_link, runs_link=runs_link, query=query, actions=ACTIONS)
-    return found
+    environment.filters.update(in_labels=_in_labels, command=_command)
+    environment.filters.update(shown=_shown, document=_document, moment=_moment, status_class=_status_class, mark=_mark)
+    environment.filters.update(paragraphs=_paragraphs, listed_word=listed_word)
+    environment.filters.update(brief=_brief, excerpt=_excerpt, plain=_plain)
+    environment.globals.update(run_link=run_link, runs_link=runs_link, query=query, actions=ACTIONS)
+    return environment
 
 
 _ENVIRONMENT: Final = _environment()

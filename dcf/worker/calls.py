@@ -144,8 +144,8 @@ class TaskCall:
             return result
         plan = self._plan
         try:
-            given = self._given()
-            output = self._called(given) if surroundings.is_watched else plan.call(given, self._context)
+            task_input = self._given()
+            output = self._called(task_input) if surroundings.is_watched else plan.call(task_input, self._context)
             if type(output) is CoroutineType:
                 output.close()
                 raise TypeError("It returned a coroutine: declare the function with async def.")  # noqa: TRY301
@@ -158,9 +158,9 @@ class TaskCall:
             result = self._failed(error)  # of an event loop that the function ran itself
         return result if self._used is None else self._with_usage(result)
 
-    def _called(self, given: Json) -> Any:
+    def _called(self, task_input: Json) -> Any:
         with self._surrounded():
-            return self._plan.call(given, self._context)
+            return self._plan.call(task_input, self._context)
 
     def _surrounded(self) -> AbstractContextManager[None]:
         work = self.work
@@ -176,18 +176,18 @@ class TaskCall:
             self._stop()
 
     async def _carry_out(self) -> Json:
-        plan, given = self._plan, self._given()
+        plan, task_input = self._plan, self._given()
         if surroundings.is_watched:
             with self._surrounded():
-                output = await plan.call(given, self._context)
+                output = await plan.call(task_input, self._context)
         else:
-            output = await plan.call(given, self._context)
+            output = await plan.call(task_input, self._context)
         return self._succeeded(output)
 
     def _given(self) -> Any:
         work, read = self.work, self._plan.read
-        given = payload_of(work.given) if work.is_invocation else work.given
-        return given if read is None else read(given)
+        value = payload_of(work.given) if work.is_invocation else work.given
+        return value if read is None else read(value)
 
     def _succeeded(self, output: Any) -> Result:
         output = output if self._plan.write is None else self._plan.write(output)
@@ -197,14 +197,14 @@ class TaskCall:
     def _end(self, ended: Ended, result: Any, error: BaseException | None) -> None:
         """Tell the end, after what the function still sends."""
         if isinstance(error, KeyboardInterrupt | SystemExit):
-            told = partial(ended, None, error)
+            ending = partial(ended, None, error)
         else:
-            found = result if error is None else self._failed(error)
-            told = partial(ended, found if self._used is None else self._with_usage(found), None)
+            output = result if error is None else self._failed(error)
+            ending = partial(ended, output if self._used is None else self._with_usage(output), None)
         if self._sent is None or self._sent.done():
-            told()
+            ending()
         else:
-            self._sent.add_done_callback(lambda _: told())
+            self._sent.add_done_callback(lambda _: ending())
 
     def _failed(self, error: BaseException) -> Result | None:
         if self._why is not None:
@@ -253,16 +253,16 @@ class TaskCall:
 
     def log_event(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
         """Write a line into the history, or say in the worker's log why it is not written."""
-        what = f"line {number} is not written into the history"
+        subject = f"line {number} is not written into the history"
         try:
-            told = parse(dict(fields), name="its fields", max_bytes=_MOST_BYTES)
+            members = parse(dict(fields), name="its fields", max_bytes=_MOST_BYTES)
         except InvalidArgument as error:
             log.warning("%s: line %d is written without its fields: %s", self.work.name, number, error.message)
-            told = {}
+            members = {}
         text = sendable(message, _LONGEST_MESSAGE)
-        refusal = self._told(what, lambda: self._office.log_event(self.work, number, text, told))
+        refusal = self._told(subject, lambda: self._office.log_event(self.work, number, text, members))
         if refusal is not None:
-            log.warning("%s: %s: %s", self.work.name, what, refusal)
+            log.warning("%s: %s: %s", self.work.name, subject, refusal)
 
     def report_usage(self, usage: "UsageReport") -> None:
         """Add this to what the call used up."""
@@ -280,11 +280,11 @@ class TaskCall:
         """Ask the planner, and give the state back; return the answer."""
         return self._office.ask_question(self.work, question, choices)
 
-    def _told(self, what: str, ask: Callable[[], str | None]) -> str | None:
+    def _told(self, subject: str, ask: Callable[[], str | None]) -> str | None:
         try:
             return ask()
         except DcfError as error:
-            log.warning("%s: %s: %s", self.work.name, what, error.message)
+            log.warning("%s: %s: %s", self.work.name, subject, error.message)
             return None
 
 

@@ -142,27 +142,27 @@ class Hands:
         with self._changed:
             free = 0 if self._stop.is_set() else max(0, self._count - self._held)
             self._held += free  # so that a completion sent meanwhile does not ask for the same hands
-        found: list[Work] = []
+        works: list[Work] = []
         try:
-            found = self._worker.claim(work.workflow_id, free) if free else []
+            works = self._worker.claim(work.workflow_id, free) if free else []
         except DcfError as error:
             log.warning("%s: nothing more is leased: %s", work.workflow_id, error.message)
         finally:
             with self._changed:
                 self._held -= free
-            self._take(found)
+            self._take(works)
 
     def _wait_for_a_hand(self) -> None:
         with self._changed:
             while self._held >= self._count and not self._stop.is_set():
                 self._changed.wait(1)
 
-    def _take(self, found: Sequence["Work"]) -> None:
+    def _take(self, works: Sequence["Work"]) -> None:
         """Begin what was leased: async functions at once, the others as soon as a thread is free."""
-        beginning = [work for work in found if not self._stop.is_set() and self._worker.is_async(work)]
+        beginning = [work for work in works if not self._stop.is_set() and self._worker.is_async(work)]
         with self._changed:
-            self._todo.extend(work for work in found if work not in beginning)
-            self._held += len(found)
+            self._todo.extend(work for work in works if work not in beginning)
+            self._held += len(works)
             while self._idle < len(self._todo) and self._threads < self._count:
                 self._threads += 1
                 self._idle += 1

@@ -139,9 +139,9 @@ class TaskContext:
         from dcf.core.documents.usage import read_report  # noqa: PLC0415 - few functions say what they used
 
         money = cost if cost is None or isinstance(cost, str) else f"{cost:.9f}"
-        told: dict[str, Json] = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": money, "currency": currency}
-        told |= {"seconds": seconds, "model": model}
-        report = read_report({name: value for name, value in told.items() if value is not None}, "report_usage")
+        usage: dict[str, Json] = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": money, "currency": currency}
+        usage |= {"seconds": seconds, "model": model}
+        report = read_report({name: value for name, value in usage.items() if value is not None}, "report_usage")
         if self._line is not None:
             self._line.report_usage(report)
 

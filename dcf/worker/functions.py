@@ -47,8 +47,8 @@ class _Shape:
 def check_shape(function: TaskFunction, state: str) -> None:
     """Raise InvalidArgument if the function cannot be called with a state's input."""
     _shape_of(function, state)
-    kept = _written(function)
-    if inspect.isgeneratorfunction(kept) or inspect.isasyncgenfunction(kept):
+    written = _written(function)
+    if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
         raise _misshapen(function, state, "it is a generator, and a worker does not read its values")
 
 
@@ -74,52 +74,52 @@ def _shape_of(function: TaskFunction, state: str) -> _Shape:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some functions written in C cannot say
         return _Shape(given=None)
-    context = next((one for one in parameters if _wants_context(one)), None)
-    given = next((one for one in parameters if one is not context and one.kind in _BY_PLACE), None)
-    if given is None:
+    context = next((item for item in parameters if _wants_context(item)), None)
+    first = next((item for item in parameters if item is not context and item.kind in _BY_PLACE), None)
+    if first is None:
         raise _misshapen(function, state, "it takes no input")
-    for one in parameters:
-        if one not in (context, given) and one.default is Parameter.empty and one.kind not in _REST:
-            raise _misshapen(function, state, f"its parameter '{one.name}' would get no value")
-    is_first = context is not None and parameters.index(context) < parameters.index(given)
-    return _Shape(given=given, context=context, is_context_first=is_first)
+    for parameter in parameters:
+        if parameter not in (context, first) and parameter.default is Parameter.empty and parameter.kind not in _REST:
+            raise _misshapen(function, state, f"its parameter '{parameter.name}' would get no value")
+    is_first = context is not None and parameters.index(context) < parameters.index(first)
+    return _Shape(given=first, context=context, is_context_first=is_first)
 
 
 def _wants_context(parameter: Parameter) -> bool:
     """Return True for a parameter of this type, also where the type is written as text, or of this name."""
-    found = parameter.annotation
+    annotation = parameter.annotation
     if parameter.kind in _REST:
         return False
-    if isinstance(found, str):
-        return parameter.name == _CONTEXT or "TaskContext" in found
-    return parameter.name == _CONTEXT or found is TaskContext or TaskContext in get_args(found)
+    if isinstance(annotation, str):
+        return parameter.name == _CONTEXT or "TaskContext" in annotation
+    return parameter.name == _CONTEXT or annotation is TaskContext or TaskContext in get_args(annotation)
 
 
 def _caller(function: TaskFunction, shape: _Shape) -> Callable[[Any, TaskContext | None], Any]:
     """Return the function as one of input and context; the fewest calls where it takes the input alone."""
     context = shape.context
     if context is None:
-        return lambda given, _: function(given)
+        return lambda task_input, _: function(task_input)
     if context.kind is Parameter.POSITIONAL_ONLY:
         if shape.is_context_first:
-            return lambda given, told: function(told, given)
+            return lambda task_input, context_of_task: function(context_of_task, task_input)
         return function
     if shape.is_context_first and shape.given is not None:
         name = shape.given.name
         if context.kind is Parameter.POSITIONAL_OR_KEYWORD and shape.given.kind is not Parameter.VAR_POSITIONAL:
-            return lambda given, told: function(told, **{name: given})
-        return lambda given, told: function(told, given)
-    return lambda given, told: function(given, **{context.name: told})
+            return lambda task_input, context_of_task: function(context_of_task, **{name: task_input})
+        return lambda task_input, context_of_task: function(context_of_task, task_input)
+    return lambda task_input, context_of_task: function(task_input, **{context.name: context_of_task})
 
 
 def _types(function: TaskFunction, shape: _Shape, where: str) -> Sequence[Any]:
     """Return the annotations of input and output, those that are text evaluated."""
     written = _written(function)
-    found = getattr(written, "__annotations__", {})
+    annotations = getattr(written, "__annotations__", {})
     names = ("return",) if shape.given is None else (shape.given.name, "return")
-    wanted = {name: found[name] for name in names if name in found}
+    types_wanted = {name: annotations[name] for name in names if name in annotations}
     try:
-        own = SimpleNamespace(__annotations__=wanted)
+        own = SimpleNamespace(__annotations__=types_wanted)
         known = get_type_hints(own, globalns=getattr(written, "__globals__", {}), include_extras=True)
     except Exception as error:  # noqa: BLE001 - whatever evaluating a user's annotation raises
         raise InvalidArgument(

@@ -5,11 +5,11 @@ from typing import Any
 from dcf.values.json_text import Json
 
 
-def payload_of(given: Json) -> Json:
+def payload_of(payload: Json) -> Json:
     """Return the event of a Lambda function: the Payload, {} without one. Without FunctionName, return all of it."""
-    if not isinstance(given, dict) or "FunctionName" not in given:
-        return given
-    return given.get("Payload", {})
+    if not isinstance(payload, dict) or "FunctionName" not in payload:
+        return payload
+    return payload.get("Payload", {})
 
 
 def answer_of_lambda(output: Any) -> dict[str, Any]:

@@ -159,8 +159,8 @@ class LeaseCalls:
 
     def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, and give the state back; return the answer."""
-        given = {"choices_json": list(choices)} if choices else {}
-        return self._tools.call("ask_question", **_held(work), question=question, **given)
+        more = {"choices_json": list(choices)} if choices else {}
+        return self._tools.call("ask_question", **_held(work), question=question, **more)
 
     def release(self, work: Work, reason: str | None = None) -> str | None:
         """Release the lease, with a reason for the history; return why no other agent will do the work, or None.

@@ -31,8 +31,8 @@ def limit_of(error: BaseException) -> AccountLimited | None:
         return None
     from dcf.worker.provider_limits import read_limit  # noqa: PLC0415 - few processes ever meet a limit
 
-    found = read_limit(error, time.time())
-    return found if found is not None and found.kind == "limit" and found.has_time else None
+    limit = read_limit(error, time.time())
+    return limit if limit is not None and limit.kind == "limit" and limit.has_time else None
 
 
 def parked(limit: AccountLimited, brief: Mapping[str, Json]) -> Result:

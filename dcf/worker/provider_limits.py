@@ -62,13 +62,13 @@ def read_limit(error: BaseException, now: float) -> AccountLimited | None:
     for cause in _chain(error):
         if isinstance(cause, AccountLimited):
             return cause
-        found = _read(cause, now)
-        if found is None:
+        limit = _read(cause, now)
+        if limit is None:
             continue
-        if found.kind == "spent":
-            return found
-        if best is None or (not best.has_time and found.has_time):
-            best = found
+        if limit.kind == "spent":
+            return limit
+        if best is None or (not best.has_time and limit.has_time):
+            best = limit
     return best
 
 
@@ -127,9 +127,9 @@ def _text(error: BaseException) -> str:
 
 
 def _headers(error: BaseException) -> dict[str, str]:
-    found = _attribute(error, "headers") or _attribute(_attribute(error, "response"), "headers") or {}
+    headers_found = _attribute(error, "headers") or _attribute(_attribute(error, "response"), "headers") or {}
     try:
-        return {str(name).lower(): str(value) for name, value in dict(found).items()}
+        return {str(name).lower(): str(value) for name, value in dict(headers_found).items()}
     except (TypeError, ValueError):
         return {}
 
@@ -145,9 +145,9 @@ def _status(error: BaseException) -> int | None:
 
 def _body(error: BaseException) -> dict[str, Any]:
     for name in ("body", "details", "data"):
-        found = _attribute(error, name)
-        if isinstance(found, dict):
-            return found
+        body = _attribute(error, name)
+        if isinstance(body, dict):
+            return body
     return {}
 
 
@@ -163,8 +163,8 @@ def _codes(body: Mapping[str, Any]) -> frozenset[str]:
 
 def _windows(headers: Mapping[str, str], now: float) -> _Reset | None:
     """Return the latest reset of the windows that are used up: all of them must have room."""
-    found = [_moment(headers[name], now) for name in headers if _is_used_up(name, headers)]
-    return max((reset for reset in found if reset is not None), key=lambda reset: reset.at, default=None)
+    moments = [_moment(headers[name], now) for name in headers if _is_used_up(name, headers)]
+    return max((reset for reset in moments if reset is not None), key=lambda reset: reset.at, default=None)
 
 
 def _is_used_up(name: str, headers: Mapping[str, str]) -> bool:
@@ -261,8 +261,8 @@ def _time_of_day(words: re.Match[str], now: float) -> _Reset | None:
             days = [at.replace(year=at.year + more, month=number, day=int(day)) for more in (0, 1)]
     except (ValueError, OSError, LookupError):
         return None
-    found = (_plausible(_Reset(at=candidate.timestamp()), now) for candidate in days)
-    return next((reset for reset in found if reset is not None), None)
+    moments = (_plausible(_Reset(at=candidate.timestamp()), now) for candidate in days)
+    return next((reset for reset in moments if reset is not None), None)
 
 
 def _plausible(reset: _Reset, now: float) -> _Reset | None:

@@ -70,29 +70,29 @@ class Renewals:
             self._held.pop(work.token, None)
 
     def _run(self) -> None:
-        while found := self._wait():
-            for held in found:
-                self._try(held)
+        while due_leases := self._wait():
+            for lease in due_leases:
+                self._try(lease)
 
     def _wait(self) -> list[_HeldLease]:
         """Wait until leases are due, and return them. None are returned, and the thread ends, if none is held."""
         with self._changed:
             while True:
                 now = time.monotonic()
-                self._next = min((held.due for held in self._held.values()), default=None)
+                self._next = min((lease.due for lease in self._held.values()), default=None)
                 if self._next is not None and self._next <= now:
                     break
                 is_told = self._changed.wait(self._idle_s if self._next is None else self._next - now)
                 if self._next is None and not is_told and not self._held:
                     self._thread = None
                     return []
-            found = [held for held in self._held.values() if held.due <= now]
-            for held in found:
-                held.put_off()
-            return found
+            due_leases = [lease for lease in self._held.values() if lease.due <= now]
+            for held_lease in due_leases:
+                held_lease.put_off()
+            return due_leases
 
-    def _try(self, held: _HeldLease) -> None:
-        work = held.work
+    def _try(self, held_lease: _HeldLease) -> None:
+        work = held_lease.work
         try:
             refusal = self._renew(work)
         except DcfError as error:
@@ -102,11 +102,11 @@ class Renewals:
             log.exception("%s/%s: lease not renewed", work.workflow_id, work.state)
             return
         if refusal is None:
-            held.soon_s = None
-            held.put_off()
+            held_lease.soon_s = None
+            held_lease.put_off()
             return
         with self._changed:
             is_held = self._held.pop(work.token, None) is not None
         if is_held:
             log.warning("%s/%s: lease lost: %s", work.workflow_id, work.state, refusal)
-            held.lost(refusal)
+            held_lease.lost(refusal)

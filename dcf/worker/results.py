@@ -47,8 +47,8 @@ def failed(error: Exception, about: str) -> Result:
 
 def mismatched(problems: Sequence[Mapping[str, Json]], refused: Result) -> Result:
     """Return what reports that an output was refused, since it does not match the Task's OutputSchema."""
-    told = "; ".join(f"{one.get('path') or 'the output'}: {one.get('message')}" for one in problems)
-    failure = _failure(INVALID_OUTPUT, f"The output does not match the OutputSchema: {told}")
+    reasons = "; ".join(f"{problem.get('path') or 'the output'}: {problem.get('message')}" for problem in problems)
+    failure = _failure(INVALID_OUTPUT, f"The output does not match the OutputSchema: {reasons}")
     return failure | {USAGE: refused[USAGE]} if USAGE in refused else failure
 
 

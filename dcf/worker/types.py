@@ -41,9 +41,9 @@ def reader_of(annotation: Any, where: str) -> Callable[[Json], Any]:
 
     adapter = _adapter(annotation, where)
 
-    def read(given: Json) -> Any:
+    def read(task_input: Json) -> Any:
         try:
-            return adapter.validate_json(dump(given))
+            return adapter.validate_json(dump(task_input))
         except ValidationError as error:
             raise TaskFailed(INVALID_INPUT, f"The input is not as {where} wants it: {_problems(error)}") from None
 
@@ -97,7 +97,10 @@ def _problems(error: Any, below: int = 0) -> str:
 
     `below` is how deep in what was checked the value stands.
     """
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    told = [f"{'.'.join(map(str, one['loc'][below:])) or 'the whole'}: {one['msg']}" for one in found[:_MOST_PROBLEMS]]
-    more = len(found) - len(told)
-    return "; ".join(told) + (f"; and {more} more." if more else ".")
+    errors_found = error.errors(include_url=False, include_input=False, include_context=False)
+    reasons = [
+        f"{'.'.join(map(str, error['loc'][below:])) or 'the whole'}: {error['msg']}"
+        for error in errors_found[:_MOST_PROBLEMS]
+    ]
+    more = len(errors_found) - len(reasons)
+    return "; ".join(reasons) + (f"; and {more} more." if more else ".")

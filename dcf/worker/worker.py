@@ -74,8 +74,8 @@ class Worker:
         unassigned: bool = False,
     ) -> None:
         self._leases = LeaseCalls(tools, agent_id, lease_ttl_s=lease_ttl_s, wait_s=wait_s, unassigned=unassigned)
-        found = FUNCTIONS if functions is None else functions
-        self._plans = {state: plans_of(function, state) for state, function in found.items()}
+        served = FUNCTIONS if functions is None else functions
+        self._plans = {state: plans_of(function, state) for state, function in served.items()}
         self._otherwise = None if otherwise is None else plans_of(otherwise, "any state")
         self._concurrency = concurrency
         self._pause_s = pause_s
@@ -216,8 +216,8 @@ class Worker:
         """Lease ready states of a run, so many at most."""
         self._is_asking = True
         try:
-            found = [self._served(work) for work in self._leases.claim(workflow_id, most)]
-            return [work for work in found if work is not None]
+            served = [self._served(work) for work in self._leases.claim(workflow_id, most)]
+            return [work for work in served if work is not None]
         finally:
             self._asked()
 
@@ -260,7 +260,7 @@ class Worker:
             if answer is None:
                 break
             self._note(results, answer["completed"])
-            claimed += [self._served(work_of(one)) for one in answer["work"]]
+            claimed += [self._served(work_of(work)) for work in answer["work"]]
             claim_next -= len(answer["work"])
             results = _to_send_again(results, answer["completed"])
             if results and self._stop.wait(self._pause_s):
@@ -337,15 +337,15 @@ class Worker:
         with self._changed:
             return self._changed.wait_for(lambda: not self._in_hand and not self._is_asking, seconds)
 
-    def _note(self, results: Results, told: Sequence[Mapping[str, Json]]) -> None:
+    def _note(self, results: Results, answers: Sequence[Mapping[str, Json]]) -> None:
         """Tell the witness which results were accepted."""
         if self._witness is None:
             return
-        for (work, result), found in zip(results, told, strict=True):
-            if found["code"] in ("ok", _JUDGED):
+        for (work, result), answer in zip(results, answers, strict=True):
+            if answer["code"] in ("ok", _JUDGED):
                 self._witness.ended(work, result)
-            elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
-                self._lost(work, str(found["error"]))
+            elif answer["code"] not in _WAITED_FOR | {_MISMATCH}:
+                self._lost(work, str(answer["error"]))
 
     def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
         """Write the outcomes of states until the server answers; None if it rejects them, or the worker stops before.
@@ -383,16 +383,16 @@ class Worker:
         return None
 
 
-def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
+def _to_send_again(results: Results, answers: Sequence[Mapping[str, Json]]) -> Results:
     """Return the results that were neither accepted nor permanently rejected; log why they were not accepted.
 
     In place of an output that does not match its schema the failure is sent.
     """
-    for (work, _), found in zip(results, told, strict=True):
-        if found["code"] not in ("ok", _JUDGED):
-            log.warning("%s: the result is not accepted: %s", work.name, found["error"])
+    for (work, _), answer in zip(results, answers, strict=True):
+        if answer["code"] not in ("ok", _JUDGED):
+            log.warning("%s: the result is not accepted: %s", work.name, answer["error"])
     again = [
-        (work, mismatched(found["problems"], result) if found["code"] == _MISMATCH else result, found["code"])
-        for (work, result), found in zip(results, told, strict=True)
+        (work, mismatched(outcome["problems"], result) if outcome["code"] == _MISMATCH else result, outcome["code"])
+        for (work, result), outcome in zip(results, answers, strict=True)
     ]
     return [(work, result) for work, result, code in again if code in _WAITED_FOR or code == _MISMATCH]

@@ -91,18 +91,18 @@ def _distributed(state: dict[str, Any], known: frozenset[str]) -> dict[str, Any]
     return {**state, **caught, "ItemProcessor": {"ProcessorConfig": config, **processor}}
 
 
-def _changed(value: Any, names: Mapping[str, str], found: set[str]) -> Any:
+def _changed(value: Any, names: Mapping[str, str], result: set[str]) -> Any:
     """Return a field with other names in its expressions, but for their texts; `found` gets the names that it has."""
     if isinstance(value, dict):
-        return {name: _changed(part, names, found) for name, part in value.items()}
+        return {name: _changed(part, names, result) for name, part in value.items()}
     if isinstance(value, list):
-        return [_changed(part, names, found) for part in value]
+        return [_changed(part, names, result) for part in value]
     if not isinstance(value, str) or not value.startswith("{%"):
         return value
 
     def change(match: re.Match[str]) -> str:
         if match[1] is None:
-            found.add(match[2])
+            result.add(match[2])
         return match[1] or names[match[2]]
 
     return re.sub(rf"{_TEXTS}|({'|'.join(map(re.escape, names))})\b", change, value)

@@ -119,10 +119,10 @@ class Desk:
         if workflow_id is None:
             if state is not None:
                 raise InvalidArgument("state was given without workflow_id.", "Pass `workflow_id` as well.")
-            found = self._live_runs(agent_id, project)
-            if len(found) != 1:
-                return self._nowhere(agent_id, found)
-            run = found[0]
+            assignments = self._live_runs(agent_id, project)
+            if len(assignments) != 1:
+                return self._nowhere(agent_id, assignments)
+            run = assignments[0]
         else:
             runs = self._assignments.read((workflow_id,))
             run = runs[0] if runs else Assignments(workflow_id=workflow_id, status="")
@@ -138,26 +138,26 @@ class Desk:
         if self._assignments.is_named(agent_id):
             return ()
         runs = self._assignments.read(self._assignments.newest_live())
-        return tuple(dict.fromkeys(one for run in runs for pool in run.agents.values() for one in pool))
+        return tuple(dict.fromkeys(agent for run in runs for pool in run.agents.values() for agent in pool))
 
     def planned_by(self, agent_id: str, project: str | None = None) -> list[str]:
         """Return those of the newest live runs that the agent plans, newest first."""
-        found = self._assignments.read(self._assignments.newest_live())
-        return [one.workflow_id for one in found if one.planner == agent_id and project in (None, one.project)]
+        runs = self._assignments.read(self._assignments.newest_live())
+        return [run.workflow_id for run in runs if run.planner == agent_id and project in (None, run.project)]
 
     def _live_runs(self, agent_id: str, project: str | None) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
-        found = _live(near, agent_id, project)
-        return found or _live(self._assignments.read(self._assignments.newest_live()), agent_id, project)
+        live = _live(near, agent_id, project)
+        return live or _live(self._assignments.read(self._assignments.newest_live()), agent_id, project)
 
-    def _nowhere(self, agent_id: str, found: list[Assignments]) -> Assignment:
+    def _nowhere(self, agent_id: str, runs: list[Assignments]) -> Assignment:
         context, tools = self._context(agent_id, ())
         return Assignment(
-            candidates=tuple(one.workflow_id for one in found),
+            candidates=tuple(run.workflow_id for run in runs),
             loaded=tuple(self._equipment.loaded(agent_id)),
             context=context,
             tools=tools,
-            steps=tuple(ask_about(agent_id, one.workflow_id) for one in found[:_SHOWN]) or (wait_for_event(agent_id),),
+            steps=tuple(ask_about(agent_id, run.workflow_id) for run in runs[:_SHOWN]) or (wait_for_event(agent_id),),
         )
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
@@ -166,12 +166,12 @@ class Desk:
         named = None if state is None else self._plane.place(run.workflow_id, state).path
         own = self._runs.paths_of(run.workflow_id, definition, mine) if named is None else (named,)
         view, at_hand = self._look(agent_id, run.workflow_id, definition, own, loaded)
-        if named is not None and not any(one.held or one.ready for one in at_hand):
-            others = [one for one in self._runs.paths_of(run.workflow_id, definition, mine) if one != named]
-            view, found = self._look(agent_id, run.workflow_id, definition, others, loaded)
-            at_hand += [one for one in found if one.held or one.ready]
+        if named is not None and not any(state.held or state.ready for state in at_hand):
+            others = [path for path in self._runs.paths_of(run.workflow_id, definition, mine) if path != named]
+            view, states = self._look(agent_id, run.workflow_id, definition, others, loaded)
+            at_hand += [state for state in states if state.held or state.ready]
         at_hand.sort(key=_urgency)
-        shown = [_briefed(one, definition) for one in at_hand[:_SHOWN]]
+        shown = [_briefed(state, definition) for state in at_hand[:_SHOWN]]
         context, tools = self._context(agent_id, shown)
         return Assignment(
             workflow_id=run.workflow_id,
@@ -196,9 +196,11 @@ class Desk:
         loaded: tuple[Holding, ...],
     ) -> tuple[RunView, list[StateAtHand]]:
         """Return how the run stands, and these states of the agent."""
-        found = self._runs.read(workflow_id, paths[:_LOOKED_AT], whole_meta=False)
+        view = self._runs.read(workflow_id, paths[:_LOOKED_AT], whole_meta=False)
         skills = self._skills(definition.document, definition.skills, paths, loaded)
-        return found, [_at_hand(one, workflow_id, agent_id, found, skills[path]) for path, one in found.states.items()]
+        return view, [
+            _at_hand(state_view, workflow_id, agent_id, view, skills[path]) for path, state_view in view.states.items()
+        ]
 
     def _skills(
         self,
@@ -207,12 +209,12 @@ class Desk:
         states: Iterable[str],
         loaded: tuple[Holding, ...],
     ) -> dict[str, tuple[SkillAtHand, ...]]:
-        wanted = {state: bound.get(name_of(state), ()) for state in states}
-        references = dict.fromkeys(reference for found in wanted.values() for reference in found)
+        names_by_state = {state: bound.get(name_of(state), ()) for state in states}
+        references = dict.fromkeys(reference for names in names_by_state.values() for reference in names)
         imports = imported_manifests(document, self._library.directory) if references else []
-        known = {one.manifest_id for one in loaded}
+        known = {holding.manifest_id for holding in loaded}
         resolved = {reference: self._skill(reference, imports, known) for reference in references}
-        return {state: tuple(resolved[reference] for reference in found) for state, found in wanted.items()}
+        return {state: tuple(resolved[reference] for reference in names) for state, names in names_by_state.items()}
 
     def _skill(self, reference: str, imports: list[dict[str, Json]], loaded: set[str]) -> SkillAtHand:
         try:
@@ -228,12 +230,12 @@ class Desk:
         record = self._records.get(agent_id)
         if record is None:
             return (), ()
-        manifests = [skill.manifest for one in shown for skill in one.skills if skill.manifest is not None]
-        told = {f"skill_directives_{one.name}_{one.manifest_id}" for one in manifests}
+        manifests = [skill.manifest for state in shown for skill in state.skills if skill.manifest is not None]
+        labels = {f"skill_directives_{manifest.name}_{manifest.manifest_id}" for manifest in manifests}
         left, texts = _CONTEXT_CHARS, list[Mapping[str, Json]]()
         for block in record.blocks.values():
             label, value = str(block["label"]), str(block["value"])
-            if label in told:
+            if label in labels:
                 continue
             texts.append({"label": label, "value": clip(value, left) if len(value) > left else value})
             left = max(left - len(value), 100)
@@ -248,54 +250,54 @@ _LOOKED_AT: Final = 200
 
 
 def _live(runs: Iterable[Assignments], agent_id: str, project: str | None) -> list[Assignments]:
-    near = (one for one in runs if project in (None, one.project))
-    return [one for one in near if one.status == RunStatus.RUNNING.value and one.of(agent_id)]
+    near = (run for run in runs if project in (None, run.project))
+    return [run for run in near if run.status == RunStatus.RUNNING.value and run.of(agent_id)]
 
 
 def _at_hand(
-    one: StateView, workflow_id: str, agent_id: str, found: RunView, skills: tuple[SkillAtHand, ...]
+    view: StateView, workflow_id: str, agent_id: str, run_view: RunView, skills: tuple[SkillAtHand, ...]
 ) -> StateAtHand:
-    doc, lease = one.doc, one.doc.lease
-    held = lease.is_live(found.now) and lease.owner_agent_id == agent_id and not doc.status.is_terminal
-    ready = one.ready and one.is_for(agent_id)
+    doc, lease = view.doc, view.doc.lease
+    is_held = lease.is_live(run_view.now) and lease.owner_agent_id == agent_id and not doc.status.is_terminal
+    ready = view.ready and view.is_for(agent_id)
     usable = [skill.manifest for skill in skills if skill.manifest is not None]
     missing = [skill.manifest.manifest_id for skill in skills if skill.manifest is not None and not skill.loaded]
     steps = steps_for(
         workflow_id,
-        one.path,
+        view.path,
         agent_id,
         doc,
         ready=ready,
-        held=held,
-        running=found.status is RunStatus.RUNNING,
+        held=is_held,
+        running=run_view.status is RunStatus.RUNNING,
         missing=missing,
         loaded=[manifest.manifest_id for manifest in usable],
     )
-    given = known(one.given) if ready or held else None
+    state_input = known(view.given) if ready or is_held else None
     return StateAtHand(
-        state=one.path,
+        state=view.path,
         doc=doc,
-        mine=one.is_for(agent_id),
+        mine=view.is_for(agent_id),
         ready=ready,
-        held=held,
-        given=given,
+        held=is_held,
+        given=state_input,
         skills=skills,
         steps=steps,
     )
 
 
-def _briefed(one: StateAtHand, definition: Definition) -> StateAtHand:
+def _briefed(state: StateAtHand, definition: Definition) -> StateAtHand:
     """Return a state with what its Task tells its worker, if it can be worked on."""
-    return replace(one, brief=brief_of(definition, one.state, one.given)) if one.held or one.ready else one
+    return replace(state, brief=brief_of(definition, state.state, state.given)) if state.held or state.ready else state
 
 
-def _urgency(one: StateAtHand) -> int:
+def _urgency(state: StateAtHand) -> int:
     """Return a sort key: states that the agent holds, can take, waits for, has done."""
-    if one.held:
+    if state.held:
         return 0
-    if one.ready:
+    if state.ready:
         return 1
-    return 2 if one.doc.status in {Status.PENDING, Status.RUNNING} else 3
+    return 2 if state.doc.status in {Status.PENDING, Status.RUNNING} else 3
 
 
 def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, view: RunView) -> tuple[Step, ...]:

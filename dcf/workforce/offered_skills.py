@@ -15,10 +15,10 @@ class OfferedSkills:
 
     def __call__(self, definition: Definition, path: str) -> list[Json]:
         """Return the skills of a state of this workflow."""
-        return [self._told(one) for one in self._desk.skills_of(definition, path, None)]
+        return [self._told(skill) for skill in self._desk.skills_of(definition, path, None)]
 
-    def _told(self, one: SkillAtHand) -> dict[str, Json]:
-        if one.manifest is None:
-            return {"manifestId": one.reference, "problem": one.problem}
-        shown = {"manifestId": one.manifest.manifest_id, "name": one.manifest.name}
-        return shown | self._equipment.told(one.manifest)
+    def _told(self, skill: SkillAtHand) -> dict[str, Json]:
+        if skill.manifest is None:
+            return {"manifestId": skill.reference, "problem": skill.problem}
+        shown = {"manifestId": skill.manifest.manifest_id, "name": skill.manifest.name}
+        return shown | self._equipment.told(skill.manifest)

@@ -36,8 +36,8 @@ def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
         return [Step(tool="list_gates", arguments={**where, "agent_id": agent_id}, why=why)]
     texts = event.get("criteria")
     criteria: list[Json] = [
-        {"criterion": one, "passed": "<true or false>", "feedback": "<what to correct>"}
-        for one in (texts if isinstance(texts, list) else ())
+        {"criterion": criterion, "passed": "<true or false>", "feedback": "<what to correct>"}
+        for criterion in (texts if isinstance(texts, list) else ())
     ]
     verdict = {**where, "gate": event.get("gate"), "verdict": "<pass or fail>", "agent_id": agent_id}
     verdict |= {"content_sha256": event.get("content_sha256")} | ({"criteria": criteria} if criteria else {})
@@ -47,15 +47,15 @@ def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
 
 def to_correct(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     """Return the call that delivers an output again that a gate has sent back, and what to do without its token."""
-    held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
+    lease: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     why = "Correct the points in failed_criteria, then deliver the whole output again with the token that you hold."
-    return [to_complete({**held, "lease_token": _HELD}, agent_id, why), to_regain(held, agent_id)]
+    return [to_complete({**lease, "lease_token": _HELD}, agent_id, why), to_regain(lease, agent_id)]
 
 
-def to_regain(held: Mapping[str, Json], agent_id: str) -> Step:
+def to_regain(lease: Mapping[str, Json], agent_id: str) -> Step:
     """Return the call that gives the work of a lease again to an agent that has lost its token."""
     why = "If you do not have the token of the lease: this gives you your work again, with the token and what failed."
-    return Step(tool="acquire_state_lease", arguments={**held, "owner_agent_id": agent_id}, why=why)
+    return Step(tool="acquire_state_lease", arguments={**lease, "owner_agent_id": agent_id}, why=why)
 
 
 def to_go_on(event: Mapping[str, Json], agent_id: str) -> list[Step]:

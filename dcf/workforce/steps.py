@@ -106,7 +106,7 @@ def steps_for(
         # Skills first: on some platforms an agent can use new tools only from its next message on.
         return (*_load(place, agent_id, missing), acquire, *_finish(place, agent_id, loaded))
     if not running or doc.status.is_terminal:
-        return (*_unload(agent_id, [one for one in loaded if one not in missing]), wait_for_event(agent_id))
+        return (*_unload(agent_id, [holding for holding in loaded if holding not in missing]), wait_for_event(agent_id))
     return (wait_for_event(agent_id),)
 
 
@@ -119,7 +119,8 @@ def _renew(place: dict[str, Json], doc: StateDoc) -> Step:
 def _load(place: dict[str, Json], agent_id: str, missing: Sequence[str]) -> list[Step]:
     why = "The state needs this skill and you do not have it. If you lack its tools then, end your turn: you are woken."
     return [
-        Step(tool="load_skill", arguments={"skill_json": one, "agent_id": agent_id} | place, why=why) for one in missing
+        Step(tool="load_skill", arguments={"skill_json": reference, "agent_id": agent_id} | place, why=why)
+        for reference in missing
     ]
 
 
@@ -136,8 +137,8 @@ def _unload(agent_id: str, loaded: Sequence[str]) -> list[Step]:
     return [
         Step(
             tool="unload_skill",
-            arguments={"manifest_id": one, "agent_id": agent_id},
+            arguments={"manifest_id": holding, "agent_id": agent_id},
             why="Leave no skill behind that the next state does not need.",
         )
-        for one in loaded
+        for holding in loaded
     ]

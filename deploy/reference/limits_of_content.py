@@ -42,14 +42,14 @@ class Limit(NamedTuple):
     beyond: str
 
 
-def fixed(what: str, limit: int | str, beyond: str) -> Limit:
+def fixed(subject: str, limit: int | str, beyond: str) -> Limit:
     """Return a limit that no setting changes."""
-    return Limit(what, limit if isinstance(limit, str) else number(limit), FIXED, beyond)
+    return Limit(subject, limit if isinstance(limit, str) else number(limit), FIXED, beyond)
 
 
-def setting(what: str, field: str, beyond: str, *, more: str = "") -> Limit:
+def setting(subject: str, field: str, beyond: str, *, more: str = "") -> Limit:
     """Return a limit that a setting has; `more` follows its default."""
-    return Limit(what, amount(field, DEFAULTS[field].default) + more, f"`DCF_{field.upper()}`", beyond)
+    return Limit(subject, amount(field, DEFAULTS[field].default) + more, f"`DCF_{field.upper()}`", beyond)
 
 
 SECTIONS: Final[Mapping[str, tuple[Limit, ...]]] = {

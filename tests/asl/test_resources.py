@@ -25,8 +25,8 @@ CHILD = "arn:aws:states:::states:startExecution"
     ],
 )
 def test_a_resource_says_who_ends_the_task(text: str | None, kind: str, *, is_worked: bool, gets_token: bool) -> None:
-    found = read_resource(text)
-    assert (found.kind, found.is_worked, found.gets_token) == (kind, is_worked, gets_token)
+    resource = read_resource(text)
+    assert (resource.kind, resource.is_worked, resource.gets_token) == (kind, is_worked, gets_token)
 
 
 def test_the_suffix_of_a_child_run_is_told() -> None:

@@ -55,9 +55,9 @@ def _start(machine: Machine, document: Any = None) -> Advance:
 
 
 def _only(advance: Advance, kind: type) -> Any:
-    found = [step for step in advance.steps if isinstance(step, kind)]
-    assert len(found) == 1, advance.steps
-    return found[0]
+    steps = [step for step in advance.steps if isinstance(step, kind)]
+    assert len(steps) == 1, advance.steps
+    return steps[0]
 
 
 def _all(advance: Advance, kind: type) -> list[Any]:
@@ -307,12 +307,12 @@ def test_items_from_elsewhere_are_asked_for() -> None:
     reader = {"Resource": "s3", "Parameters": {"Key.$": "$.k"}, "ReaderConfig": {"InputType": "JSON", "MaxItems": 2}}
     state = {"Type": "Map", "ItemProcessor": processor, "ItemReader": reader, "ItemBatcher": {"MaxItemsPerBatch": 2}}
     machine = _machine({"M": {**state, "End": True}})
-    wanted = _only(_start(machine, {"k": "f"}), NeedItems)
-    assert (wanted.resource, wanted.arguments) == ("s3", {"Key": "f"})
-    assert wanted.config == {"InputType": "JSON", "MaxItems": 2}
-    got = engine.supply_items(machine, "M", {"M": wanted.entry}, [1, 2, 3], {}, CLOCK)
+    only = _only(_start(machine, {"k": "f"}), NeedItems)
+    assert (only.resource, only.arguments) == ("s3", {"Key": "f"})
+    assert only.config == {"InputType": "JSON", "MaxItems": 2}
+    got = engine.supply_items(machine, "M", {"M": only.entry}, [1, 2, 3], {}, CLOCK)
     assert got.outcome == Succeeded(state="M", output=[{"Items": [1, 2]}, {"Items": [3]}])
-    failed = engine.fail(machine, "M", {"M": wanted.entry}, "States.ItemReaderFailed", "gone", {}, CLOCK)
+    failed = engine.fail(machine, "M", {"M": only.entry}, "States.ItemReaderFailed", "gone", {}, CLOCK)
     assert failed.outcome == Failed(state="M", error="States.ItemReaderFailed", cause="gone")
 
 
@@ -367,22 +367,22 @@ def test_where_a_path_leads_to_a_number_its_text_will_do(
     state: dict[str, Any], place: str, text: str, number: int | None
 ) -> None:
     machine = _map(TASK, ItemsPath="$.items", **state)
-    given = _start(machine, {"items": [1, 2, 3], "n": text})
+    start = _start(machine, {"items": [1, 2, 3], "n": text})
     if number is None:
-        assert isinstance(given.outcome, Failed)
-        assert given.outcome.error == "States.Runtime"
+        assert isinstance(start.outcome, Failed)
+        assert start.outcome.error == "States.Runtime"
     else:
         same = _start(machine, {"items": [1, 2, 3], "n": number})
-        assert repr(getattr(_only(given, OpenScope), place)) == repr(getattr(_only(same, OpenScope), place))
+        assert repr(getattr(_only(start, OpenScope), place)) == repr(getattr(_only(same, OpenScope), place))
 
 
 def test_how_many_items_are_read_and_batched_may_be_told_by_the_text_of_a_number() -> None:
     machine = _reading(
         ItemBatcher={"MaxItemsPerBatchPath": "$.n", "MaxInputBytesPerBatchPath": "$.bytes"}, MaxItemsPath="$.n"
     )
-    wanted = _only(_start(machine, {"n": "2", "bytes": "4"}), NeedItems)
-    assert wanted.config == {"InputType": "JSON", "MaxItems": 2}
-    got = engine.supply_items(machine, "M", {"M": wanted.entry}, [1, 2, 3], {}, CLOCK)
+    only = _only(_start(machine, {"n": "2", "bytes": "4"}), NeedItems)
+    assert only.config == {"InputType": "JSON", "MaxItems": 2}
+    got = engine.supply_items(machine, "M", {"M": only.entry}, [1, 2, 3], {}, CLOCK)
     assert got.outcome == Succeeded(state="M", output=[{"Items": [1, 2]}, {"Items": [3]}])
 
 
@@ -422,8 +422,8 @@ def test_a_missed_heartbeat_is_caught_by_its_name_and_told_as_a_timeout(catching
     machine = _machine({"T": {**TASK, "Catch": catch}, "E": END})
     entry = _only(_start(machine), OpenTask).entry
     outcome = engine.fail(machine, "T", {"T": entry}, "States.HeartbeatTimeout", None, {}, CLOCK).outcome
-    told = {"Error": "States.Timeout", "Cause": None}
-    expected = Succeeded(state="E", output=told) if found else Failed(state="T", error="States.Timeout", cause=None)
+    output = {"Error": "States.Timeout", "Cause": None}
+    expected = Succeeded(state="E", output=output) if found else Failed(state="T", error="States.Timeout", cause=None)
     assert outcome == expected
 
 

@@ -71,14 +71,14 @@ def read(root: Path, files: dict[str, str]) -> CatalogueSources:
     return read_catalogue(write(root, **files), Owner())
 
 
-def only(found: CatalogueSources) -> NewDefinition:
-    assert found.problems == ()
-    (one,) = found.definitions
-    return one
+def only(catalogue_sources: CatalogueSources) -> NewDefinition:
+    assert catalogue_sources.problems == ()
+    (definition,) = catalogue_sources.definitions
+    return definition
 
 
-def codes(found: CatalogueSources) -> set[tuple[str, int | None]]:
-    return {(problem.code, problem.place.line) for problem in found.problems}
+def codes(catalogue_sources: CatalogueSources) -> set[tuple[str, int | None]]:
+    return {(problem.code, problem.place.line) for problem in catalogue_sources.problems}
 
 
 def test_markdown_with_front_matter_is_a_persona_a_rule_or_a_workflow(tmp_path: Path) -> None:
@@ -93,45 +93,45 @@ def test_markdown_with_front_matter_is_a_persona_a_rule_or_a_workflow(tmp_path: 
         "workflows/ship.md": flow,
         "notes/other.md": "no front matter, and no folder of ours",
     }
-    found = read(tmp_path, files)
-    assert found.problems == ()
-    told: dict[str, Any] = {one.name: one for one in found.definitions}
-    assert set(told) == {"reviewer", "python", "Ship it"}
-    assert (str(told["reviewer"].kind), told["reviewer"].version, told["reviewer"].content) == (
+    result = read(tmp_path, files)
+    assert result.problems == ()
+    details: dict[str, Any] = {definition.name: definition for definition in result.definitions}
+    assert set(details) == {"reviewer", "python", "Ship it"}
+    assert (str(details["reviewer"].kind), details["reviewer"].version, details["reviewer"].content) == (
         "persona",
         "2",
         "# You review\n",
     )
-    assert (told["python"].globs, told["python"].always_apply) == (("*.py",), True)
-    ship = told["Ship it"]
+    assert (details["python"].globs, details["python"].always_apply) == (("*.py",), True)
+    ship = details["Ship it"]
     assert (ship.complexity, ship.keywords, ship.tags, ship.attributes["owner"]) == (
         "high",
         ("deploy",),
         ("release",),
         "ann",
     )
-    assert [one["dependsOn"] for one in ship.attributes["phases"]] == [[], ["build"]]
+    assert [phase["dependsOn"] for phase in ship.attributes["phases"]] == [[], ["build"]]
 
 
 def test_a_job_is_read_with_its_instructions(tmp_path: Path) -> None:
     folder = ".deepwork/jobs/press_release"
-    one = only(read(tmp_path, {f"{folder}/job.yml": JOB, f"{folder}/steps/outline.md": "Outline it."}))
-    assert (str(one.kind), one.name, one.version, one.description) == (
+    item = only(read(tmp_path, {f"{folder}/job.yml": JOB, f"{folder}/steps/outline.md": "Outline it."}))
+    assert (str(item.kind), item.name, item.version, item.description) == (
         "job",
         "press_release",
         "1.0.0",
         "Writes a press release.",
     )
-    assert one.content["form"] == "steps"
-    assert one.content["instructions"] == dict.fromkeys(("outline", "draft", "facts"), "Outline it.")
-    assert one.content["job"]["workflows"][0]["steps"] == ["outline", ["draft", "facts"]]
-    assert one.source == f"{folder}/job.yml"
+    assert item.content["form"] == "steps"
+    assert item.content["instructions"] == dict.fromkeys(("outline", "draft", "facts"), "Outline it.")
+    assert item.content["job"]["workflows"][0]["steps"] == ["outline", ["draft", "facts"]]
+    assert item.source == f"{folder}/job.yml"
 
 
 def test_a_job_of_the_later_form_is_read_too(tmp_path: Path) -> None:
-    one = only(read(tmp_path, {".deepwork/jobs/review_code/job.yml": LATER}))
-    assert (one.content["form"], one.version) == ("step_arguments", None)
-    assert one.content["job"]["workflows"]["quick"]["steps"][1]["sub_workflow"]["workflow_job"] == "other"
+    item = only(read(tmp_path, {".deepwork/jobs/review_code/job.yml": LATER}))
+    assert (item.content["form"], item.version) == ("step_arguments", None)
+    assert item.content["job"]["workflows"]["quick"]["steps"][1]["sub_workflow"]["workflow_job"] == "other"
 
 
 @rows(
@@ -159,10 +159,10 @@ def test_a_job_of_the_later_form_is_read_too(tmp_path: Path) -> None:
 def test_every_error_of_a_job_is_told_and_none_is_silent(tmp_path: Path, wrong: str, right: str, code: str) -> None:
     assert wrong in JOB
     folder = ".deepwork/jobs/press_release"
-    found = read(tmp_path, {f"{folder}/job.yml": JOB.replace(wrong, right, 1), f"{folder}/steps/outline.md": "Do."})
-    assert found.definitions == ()
-    assert code in {one for one, _ in codes(found)}, [str(one) for one in found.problems]
-    assert all(problem.place.file.startswith("jobs/press_release") for problem in found.problems)
+    result = read(tmp_path, {f"{folder}/job.yml": JOB.replace(wrong, right, 1), f"{folder}/steps/outline.md": "Do."})
+    assert result.definitions == ()
+    assert code in {item for item, _ in codes(result)}, [str(problem) for problem in result.problems]
+    assert all(problem.place.file.startswith("jobs/press_release") for problem in result.problems)
 
 
 @rows(
@@ -179,12 +179,12 @@ def test_every_error_of_a_job_is_told_and_none_is_silent(tmp_path: Path, wrong: 
 )
 def test_every_error_of_the_later_form_is_told(tmp_path: Path, wrong: str, right: str, code: str) -> None:
     assert wrong in LATER
-    found = read(tmp_path, {".deepwork/jobs/review_code/job.yml": LATER.replace(wrong, right, 1)})
-    assert (found.definitions, code in {one for one, _ in codes(found)}) == ((), True), found.problems
+    result = read(tmp_path, {".deepwork/jobs/review_code/job.yml": LATER.replace(wrong, right, 1)})
+    assert (result.definitions, code in {item for item, _ in codes(result)}) == ((), True), result.problems
 
 
 def test_a_file_with_problems_is_left_out_and_the_others_are_read(tmp_path: Path) -> None:
-    found = read(
+    result = read(
         tmp_path,
         {
             "rules/good.md": "---\nname: good\n---\nx",
@@ -194,32 +194,32 @@ def test_a_file_with_problems_is_left_out_and_the_others_are_read(tmp_path: Path
             "workflows/odd.md": "---\ncomplexity: huge\nphases:\n  - {phase: a, agent: b, dependsOn: [c]}\n---\n",
         },
     )
-    assert [one.name for one in found.definitions] == ["good"]
-    told = {(problem.place.file, problem.code) for problem in found.problems}
-    assert told >= {
+    assert [definition.name for definition in result.definitions] == ["good"]
+    details = {(problem.place.file, problem.code) for problem in result.problems}
+    assert details >= {
         ("rules/bare.md", "no_frontmatter"),
         ("rules/typed.md", "wrong_type"),
         ("agents/long.md", "too_long"),
         ("workflows/odd.md", "invalid_value"),
         ("workflows/odd.md", "unknown_phase"),
     }
-    assert ("wrong_type", 3) in codes(found)
+    assert ("wrong_type", 3) in codes(result)
 
 
 def test_two_files_of_one_name_and_an_empty_directory_are_told(tmp_path: Path) -> None:
     same = "---\nname: same\n---\n"
-    found = read(tmp_path / "two", {"rules/a.md": same, "rules/b.md": same})
-    assert [problem.code for problem in found.problems] == ["twice"]
+    result = read(tmp_path / "two", {"rules/a.md": same, "rules/b.md": same})
+    assert [problem.code for problem in result.problems] == ["twice"]
     assert [problem.code for problem in read(tmp_path / "none", {"x.txt": ""}).problems] == ["no_sources"]
 
 
 def test_contracts_are_json_schemas_by_their_names(tmp_path: Path) -> None:
-    found = only(read(tmp_path, {"contracts/StepOutput.schema.json": '{"type": "object"}'}))
-    assert (found.kind, found.name, found.content) == ("contract", "StepOutput", {"type": "object"})
+    result = only(read(tmp_path, {"contracts/StepOutput.schema.json": '{"type": "object"}'}))
+    assert (result.kind, result.name, result.content) == ("contract", "StepOutput", {"type": "object"})
     broken = read(tmp_path / "broken", {"contracts/StepOutput.schema.json": "{"})
     assert [str(problem).split(":")[0] for problem in broken.problems] == ["contracts/StepOutput.schema.json"]
 
 
 def test_file_types_of_a_rule_are_its_globs(tmp_path: Path) -> None:
-    found = only(read(tmp_path, {"rules/python.md": '---\nname: python\nfileTypes: ["*.py"]\n---\nTypes.'}))
-    assert found.globs == ("*.py",)
+    result = only(read(tmp_path, {"rules/python.md": '---\nname: python\nfileTypes: ["*.py"]\n---\nTypes.'}))
+    assert result.globs == ("*.py",)

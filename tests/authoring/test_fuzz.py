@@ -78,10 +78,10 @@ def test_a_damaged_source_is_judged_and_never_breaks_the_generator(name: str, ed
         path = Path(folder) / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        found = generate(Path(folder))
-    assert all(problem.message.isprintable() for problem in found.problems)
-    if found.ok:
-        assert all(judge(one.document).ok for one in found.manifests)
+        generation = generate(Path(folder))
+    assert all(problem.message.isprintable() for problem in generation.problems)
+    if generation.ok:
+        assert all(judge(manifest.document).ok for manifest in generation.manifests)
 
 
 @settings(max_examples=30)

@@ -15,7 +15,7 @@ def problems(old: str, new: str) -> list[tuple[str, int | None]]:
     assert old in WORKFLOW_MD
     report = Report()
     assert read_plan(texts(WORKFLOW_MD.replace(old, new, 1)), report) is None
-    return [(one.code, one.place.line) for one in report.problems]
+    return [(problem.code, problem.place.line) for problem in report.problems]
 
 
 def test_the_workflow_of_the_document_is_read_whole() -> None:
@@ -30,7 +30,7 @@ def test_the_workflow_of_the_document_is_read_whole() -> None:
         "No new service.",
     )
     first, second = plan.phases
-    assert [one.type for one in first.agents] == ["analyzer", "auditor"]
+    assert [agent.type for agent in first.agents] == ["analyzer", "auditor"]
     assert (first.is_parallel, first.outputs, first.completion) == (True, ("report.md",), "all agents success")
     assert (second.number, second.requires, second.has_checkpoint) == (2, (1,), True)
 
@@ -71,14 +71,14 @@ def test_an_agent_that_writes_files_is_general_purpose() -> None:
 
 def test_somebody_can_write_the_outputs_of_a_phase() -> None:
     report = Report()
-    told = WORKFLOW_MD.replace('"general-purpose"', "Explore").replace("type: auditor", "type: analyzer")
-    assert read_plan(texts(told), report) is None
-    assert "cannot_write" in {one.code for one in report.problems}
+    text = WORKFLOW_MD.replace('"general-purpose"', "Explore").replace("type: auditor", "type: analyzer")
+    assert read_plan(texts(text), report) is None
+    assert "cannot_write" in {problem.code for problem in report.problems}
 
 
 def test_scopes_of_agents_one_after_the_other_may_overlap() -> None:
-    told = WORKFLOW_MD.replace("src/prices/**", "src/**").replace("parallel: true", "parallel: false")
-    assert read_plan(texts(told), Report()) is not None
+    text = WORKFLOW_MD.replace("src/prices/**", "src/**").replace("parallel: true", "parallel: false")
+    assert read_plan(texts(text), Report()) is not None
 
 
 def test_the_line_with_the_id_of_the_workflow_is_none_of_its_objectives() -> None:

@@ -15,7 +15,7 @@ YAML = "apiVersion: skill/v1\nkind: Skill\nmetadata: {{name: {0}, version: 1.0.0
 def test_files_are_written_whole_and_nothing_is_left_beside_them(tmp_path: Path) -> None:
     outputs = [Output(tmp_path / "new" / "a.json", "1\n"), Output(tmp_path / "b.json", "2\n")]
     write_all(outputs)
-    assert all(one.is_current for one in outputs)
+    assert all(output.is_current for output in outputs)
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["a.json", "b.json"]
     assert (tmp_path / "b.json").stat().st_mode & 0o777 == 0o644
 
@@ -45,7 +45,7 @@ def test_d_97j_manifests_that_are_no_longer_generated_go_and_other_files_stay(tm
     (out / "by-hand.json").write_text("{}")
     (source / "b.skill.yaml").unlink()
     assert regenerate() == ["by-hand.json", "skill.a-1.0.0.json"]
-    assert [one["path"] for one in json.loads(catalog.read_text())["skills"]] == ["../out/skill.a-1.0.0.json"]
+    assert [skill["path"] for skill in json.loads(catalog.read_text())["skills"]] == ["../out/skill.a-1.0.0.json"]
 
 
 @pytest.mark.parametrize("catalog", ["", "{", "[]", '{"skills": 3}', '{"skills": [{"path": "../../keep.json"}]}'])

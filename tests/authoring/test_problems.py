@@ -39,8 +39,11 @@ def write(tmp_path: Path) -> Write:
     return problems
 
 
-def places(found: list[SourceProblem]) -> list[tuple[str, int | None, str | None, str]]:
-    return [(one.place.file, one.place.line, one.place.column, one.code) for one in found]
+def places(source_problems: list[SourceProblem]) -> list[tuple[str, int | None, str | None, str]]:
+    return [
+        (source_problem.place.file, source_problem.place.line, source_problem.place.column, source_problem.code)
+        for source_problem in source_problems
+    ]
 
 
 def tables(write: Write, skills: str = "", references: str = "", tools: str = "", cases: str = "") -> Any:
@@ -160,13 +163,13 @@ def test_a_row_is_refused_at_its_place(write: Write, rows: dict[str, str], place
 
 
 def test_everything_wrong_is_told_at_once(write: Write) -> None:
-    found = tables(
+    result = tables(
         write,
         skills='skill.b@1.0.0,b,1.0.0,x,"[{",,nowhere\n',
         references="skill.z@1.0.0,s,t,true,\n",
         cases="s,t,c,fuzzy,,,1,heavy,\n",
     )
-    assert {(file, line, code) for file, line, _, code in found} == {
+    assert {(file, line, code) for file, line, _, code in result} == {
         ("skills.csv", 3, "invalid_json"),
         ("skills.csv", 3, "invalid_value"),
         ("skill_tool_refs.csv", 2, "unknown_skill"),
@@ -211,7 +214,7 @@ def test_a_header_is_refused_at_its_column(write: Write, header: str, place: Any
     [(b"\xff\xfe\x00", "not_utf8"), (b"a\x00b", "not_text"), (b"x" * (MAX_FILE + 1), "file_too_large")],
 )
 def test_a_file_that_is_no_text_is_refused(write: Write, content: bytes, code: str) -> None:
-    assert [one.code for one in write(skills_DOT_csv=content)] == [code]
+    assert [item.code for item in write(skills_DOT_csv=content)] == [code]
 
 
 def test_bytes_that_are_not_utf8_are_found_by_their_line(write: Write) -> None:
@@ -345,9 +348,9 @@ def test_what_a_manifest_has_no_place_for_is_said(tmp_path: Path) -> None:
     (folder / "scripts").mkdir(parents=True)
     (folder / "scripts" / "run.py").write_text("print()")
     (folder / "SKILL.md").write_text(FRONT.replace("name: a", "name: a\nallowed-tools: Bash"))
-    found = generate(tmp_path)
-    assert found.ok
-    assert [warning.split(": ", 1)[1].split(" ")[0] for warning in found.warnings] == ["allowed-tools", "scripts/"]
+    generation = generate(tmp_path)
+    assert generation.ok
+    assert [warning.split(": ", 1)[1].split(" ")[0] for warning in generation.warnings] == ["allowed-tools", "scripts/"]
 
 
 def test_a_link_that_leads_out_of_the_sources_is_not_followed(tmp_path: Path) -> None:
@@ -359,9 +362,9 @@ def test_a_link_that_leads_out_of_the_sources_is_not_followed(tmp_path: Path) ->
     (root / "a" / "SKILL.md").write_text(FRONT)
     (root / "a" / "references" / "x.md").symlink_to(tmp_path / "secret" / "x.md")
     (root / "stolen.skill.yaml").symlink_to(tmp_path / "secret" / "stolen.skill.yaml")
-    found = generate(root)
-    assert [one.record.name for one in found.manifests] == ["a"]
-    assert found.manifests[0].record.data_sources == ()
+    generation = generate(root)
+    assert [manifest.record.name for manifest in generation.manifests] == ["a"]
+    assert generation.manifests[0].record.data_sources == ()
 
 
 def test_every_problem_reads_as_two_sentences_and_names_no_place_of_the_machine(write: Write, tmp_path: Path) -> None:

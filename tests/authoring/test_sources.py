@@ -16,16 +16,16 @@ SOURCES = Path(__file__).parent / "sources"
 SHIPPED = ROOT / "skills_src"
 
 
-def texts(found: Generation) -> dict[str, str]:
+def texts(generation: Generation) -> dict[str, str]:
     """Everything that would be written, by its path."""
-    assert found.problems == ()
-    outputs = manifest_outputs(found, Path("manifests"), Path("catalogs/skills_catalog.json"))
-    return {str(one.path): one.text for one in [*outputs, stub_output(found, Path("stub_config.json"))]}
+    assert generation.problems == ()
+    outputs = manifest_outputs(generation, Path("manifests"), Path("catalogs/skills_catalog.json"))
+    return {str(item.path): item.text for item in [*outputs, stub_output(generation, Path("stub_config.json"))]}
 
 
-def document(found: Generation, manifest_id: str) -> Any:
-    (one,) = [one.document for one in found.manifests if one.record.manifest_id == manifest_id]
-    return one
+def document(generation: Generation, manifest_id: str) -> Any:
+    (document,) = [manifest.document for manifest in generation.manifests if manifest.record.manifest_id == manifest_id]
+    return document
 
 
 @rows("kind", ["yaml", "agent_skills"])
@@ -35,9 +35,11 @@ def test_each_kind_of_source_gives_what_the_tables_give(kind: str) -> None:
 
 @rows("kind", ["csv", "yaml", "agent_skills"])
 def test_a_generated_manifest_is_valid_by_our_own_validator_and_complete(kind: str) -> None:
-    found = generate(SOURCES / kind)
-    assert all(judge(one.document).ok and not judge(one.document).warnings for one in found.manifests)
-    priced = document(found, "skill.price.order@1.0.0")
+    generation = generate(SOURCES / kind)
+    assert all(
+        judge(manifest.document).ok and not judge(manifest.document).warnings for manifest in generation.manifests
+    )
+    priced = document(generation, "skill.price.order@1.0.0")
     assert priced["permissions"] == {"egress": "intranet", "secrets": ["PRICE_KEY"], "riskLevel": "medium"}
     assert priced["requiredDataSources"] == [
         {
@@ -72,47 +74,51 @@ def test_d_97b_a_profile_makes_a_manifest_of_version_2_1_that_is_valid_too(tmp_p
         "spec": {"directives": "Do it.", "complexityProfile": profile},
     }
     (tmp_path / "a.skill.yaml").write_text(_as_yaml(skill), "utf-8")
-    found = generate(tmp_path)
-    assert found.problems == ()
-    (one,) = found.manifests
-    assert (one.document["manifestApiVersion"], one.document["complexityProfile"]) == ("v2.1.0", profile)
-    assert judge(one.document).ok
+    generation = generate(tmp_path)
+    assert generation.problems == ()
+    (manifest,) = generation.manifests
+    assert (manifest.document["manifestApiVersion"], manifest.document["complexityProfile"]) == ("v2.1.0", profile)
+    assert judge(manifest.document).ok
 
 
 def test_d_78_the_risk_level_leaves_the_source() -> None:
-    levels = {one.record.name: one.document["permissions"]["riskLevel"] for one in generate(SHIPPED).manifests}
+    levels = {
+        manifest.record.name: manifest.document["permissions"]["riskLevel"] for manifest in generate(SHIPPED).manifests
+    }
     assert levels == dict.fromkeys(levels, "low") | {"generate.invoice": "medium"}
 
 
 def test_generating_the_shipped_skills_gives_exactly_the_committed_files() -> None:
-    found = generate(SHIPPED)
+    generation = generate(SHIPPED)
     generated = ROOT / "generated"
-    outputs = manifest_outputs(found, generated / "manifests", generated / "catalogs" / "skills_catalog.json")
-    outputs.append(stub_output(found, generated / "stub" / "stub_config.json"))
-    assert (found.problems, found.warnings) == ((), ())
-    assert [str(one.path) for one in outputs if not one.is_current] == []
-    assert {one.path for one in outputs} == set(generated.rglob("*.json"))
+    outputs = manifest_outputs(generation, generated / "manifests", generated / "catalogs" / "skills_catalog.json")
+    outputs.append(stub_output(generation, generated / "stub" / "stub_config.json"))
+    assert (generation.problems, generation.warnings) == ((), ())
+    assert [str(output.path) for output in outputs if not output.is_current] == []
+    assert {output.path for output in outputs} == set(generated.rglob("*.json"))
 
 
 def test_the_shipped_tables_written_as_yaml_give_the_same(tmp_path: Path) -> None:
-    found = generate(SHIPPED)
-    for one in found.manifests:
-        (tmp_path / f"{one.record.name}.skill.yaml").write_text(_as_yaml(_skill(one.document)), "utf-8")
+    generation = generate(SHIPPED)
+    for manifest in generation.manifests:
+        (tmp_path / f"{manifest.record.name}.skill.yaml").write_text(_as_yaml(_skill(manifest.document)), "utf-8")
     servers = {
         server: {"tools": {name: _tool(tool.document) for name, tool in tools.items()}}
-        for server, tools in found.config.servers.items()
+        for server, tools in generation.config.servers.items()
     }
     tools = {"apiVersion": "tools/v1", "kind": "ToolsRegistry", "servers": servers}
     (tmp_path / "tools.yaml").write_text(_as_yaml(tools), "utf-8")
-    assert texts(generate(tmp_path)) == texts(found)
+    assert texts(generate(tmp_path)) == texts(generation)
 
 
 def test_the_registry_leads_each_server_of_a_skill_to_its_address_at_the_stub() -> None:
     registry = Registry(path=SHIPPED / "registry.json", environment={})
-    found = generate(SHIPPED)
-    needed = {reference.server for one in found.manifests for reference in one.record.tools}
-    assert needed == set(found.config.servers)
-    assert {registry.server(one)["url"] for one in needed} == {f"http://127.0.0.1:8765/mcp/{one}" for one in needed}
+    generation = generate(SHIPPED)
+    needed = {reference.server for manifest in generation.manifests for reference in manifest.record.tools}
+    assert needed == set(generation.config.servers)
+    assert {registry.server(read_set)["url"] for read_set in needed} == {
+        f"http://127.0.0.1:8765/mcp/{read_set}" for read_set in needed
+    }
 
 
 def test_nothing_depends_on_the_order_of_rows_or_files(tmp_path: Path) -> None:
@@ -131,14 +137,14 @@ def _as_yaml(document: Any) -> str:
 
 def _skill(manifest: Any) -> Any:
     data = [
-        {"id": one["dataSourceId"], "text": one["content"]["text"], "destination": one["destination"]}
-        | {"description": one["description"]}
-        for one in manifest["requiredDataSources"]
+        {"id": item["dataSourceId"], "text": item["content"]["text"], "destination": item["destination"]}
+        | {"description": item["description"]}
+        for item in manifest["requiredDataSources"]
     ]
     tools = [
-        {"ref": ":".join((one["definition"]["serverId"], one["toolName"])), "required": one["required"]}
-        | {"description": one["description"]}
-        for one in manifest["requiredTools"]
+        {"ref": ":".join((item["definition"]["serverId"], item["toolName"])), "required": item["required"]}
+        | {"description": item["description"]}
+        for item in manifest["requiredTools"]
     ]
     metadata = {"manifestId": "manifestId", "name": "skillName", "version": "skillVersion"}
     return {
@@ -157,10 +163,10 @@ def _skill(manifest: Any) -> Any:
 
 def _tool(tool: Any) -> Any:
     cases = []
-    for one in tool["cases"]:
-        match = {"strategy": one["match"]["strategy"], "path": one["match"]["expr"], "value": one["match"]["value"]}
-        rest = {key: value for key, value in one.items() if key not in {"caseId", "match"}}
-        cases.append({"id": one["caseId"], "match": match} | rest)
+    for case in tool["cases"]:
+        match = {"strategy": case["match"]["strategy"], "path": case["match"]["expr"], "value": case["match"]["value"]}
+        rest = {key: value for key, value in case.items() if key not in {"caseId", "match"}}
+        cases.append({"id": case["caseId"], "match": match} | rest)
     return {
         "version": tool["version"],
         "description": tool["description"],

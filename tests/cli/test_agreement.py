@@ -22,8 +22,8 @@ FILES = sorted(
 def workflows_in(text: str) -> Iterator[Any]:
     """Every workflow or machine on lines or in backquotes of a page, also as an argument of a tool."""
     blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
-    for found in [*blocks, *re.findall(r"`(\{.+\})`", text)]:
-        document = parsed(found)
+    for result in [*blocks, *re.findall(r"`(\{.+\})`", text)]:
+        document = parsed(result)
         inner = document.get("workflow_json", document) if isinstance(document, dict) else None
         if isinstance(inner, dict) and ("States" in inner or "asl" in inner):
             yield inner

@@ -164,17 +164,17 @@ def test_one_look_of_the_clock_ends_when_what_was_owed_to_a_platform_was_tried(
 
 
 def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
-    found = dcf_alone("doctor")
-    lines = found.stdout.splitlines()
+    finished = dcf_alone("doctor")
+    lines = finished.stdout.splitlines()
     assert all(len(line) <= 80 for line in lines)
     marks = {line.split()[0]: line.split()[1:3] for line in lines[1:] if re.match(r"\w+ +[✔!✘] ", line)}
     assert list(marks) == [topic.value for topic in Topic]
     assert marks.pop("durability") == ["!", "warning"]
     assert all(mark == ["✔", "ok"] for mark in marks.values())
-    said = " ".join(found.stdout.split())
-    assert "everysec: a killed redis-server or a power loss may take the last two seconds of work." in said
-    assert "→ Set DCF_APPENDFSYNC=always to lose nothing." in said
-    assert "✔ ok" in found.stdout
+    text = " ".join(finished.stdout.split())
+    assert "everysec: a killed redis-server or a power loss may take the last two seconds of work." in text
+    assert "→ Set DCF_APPENDFSYNC=always to lose nothing." in text
+    assert "✔ ok" in finished.stdout
     assert "!" not in dcf_alone("doctor", DCF_APPENDFSYNC="always").stdout
     assert "ReJSON" in json.loads(dcf_alone("doctor", "--json").stdout)["modules"]
 
@@ -198,9 +198,9 @@ def test_doctor_tells_of_a_run_that_no_list_has_and_mends_it_when_told_to(dcf_al
         world.connections.close()
     assert not listed()
     report = json.loads(dcf_alone("doctor", "--json").stdout)
-    (found,) = (one for one in report["checks"] if one["topic"] == "lists")
-    assert (found["level"], found["remedy"]) == ("warning", "`dcf doctor --repair` corrects them.")
-    assert "are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing." in found["sentence"]
+    (result,) = (check for check in report["checks"] if check["topic"] == "lists")
+    assert (result["level"], result["remedy"]) == ("warning", "`dcf doctor --repair` corrects them.")
+    assert "are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing." in result["sentence"]
     assert (report["lists"]["missing"], report["lists"]["repaired"]) == ({"runs": 1, "live_runs": 1}, False)
     assert not listed()
     mended = " ".join(dcf_alone("doctor", "--repair").stdout.split())

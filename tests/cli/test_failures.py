@@ -330,8 +330,8 @@ def test_a_redis_that_is_full_is_told_apart_from_one_that_will_not_do(dcf: Dcf, 
 def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> None:
     with plain_redis(short_directory) as path:
         for command in ("ls", "doctor"):
-            found = dcf(command, REDIS_URL=f"unix://{path}", DCF_DOCUMENTS="json")
-            told(found, 4, "store_unsuitable", "RedisJSON")
+            finished = dcf(command, REDIS_URL=f"unix://{path}", DCF_DOCUMENTS="json")
+            told(finished, 4, "store_unsuitable", "RedisJSON")
         doctor = " ".join(dcf("doctor", REDIS_URL=f"unix://{path}").stdout.split())
         assert re.search(rf"documents as JSON text, key layout {LAYOUT}; (Redis|Valkey) \d", doctor)
         report = json.loads(dcf("doctor", "--json", REDIS_URL=f"unix://{path}").stdout)

@@ -61,8 +61,8 @@ def test_a_flow_is_drawn_and_simulated_with_named_input(flow: Callable[[str], st
     (tmp_path / "urls.json").write_text('["abcd"]')
     assert "pages  (Map)" in call("graph", path).stdout
     named = [f"urls=@{tmp_path / 'urls.json'}", "topic=kv", "most=3"]
-    for given in (["--input", named[0], *named[1:]], ["--input", '{"urls": ["abcd"], "topic": "kv"}']):
-        result = call("simulate", path, "--mocks", PAGES, "--json", *given)
+    for value in (["--input", named[0], *named[1:]], ["--input", '{"urls": ["abcd"], "topic": "kv"}']):
+        result = call("simulate", path, "--mocks", PAGES, "--json", *value)
         assert json.loads(result.stdout)["output"] == "kv: 4"
 
 

@@ -32,8 +32,8 @@ class _Log:
     def lines(self) -> list[str]:
         return self.written.lines
 
-    def refuse(self, what: str) -> None:
-        self.logger.warning("refused %s", what)
+    def refuse(self, subject: str) -> None:
+        self.logger.warning("refused %s", subject)
 
     def fail(self) -> None:
         self.logger.error("failed")
@@ -41,9 +41,9 @@ class _Log:
 
 @pytest.fixture
 def log() -> Iterator[_Log]:
-    found = _Log()
-    yield found
-    found.logger.removeHandler(found.written)
+    result = _Log()
+    yield result
+    result.logger.removeHandler(result.written)
 
 
 def test_lines_of_one_place_are_written_a_few_times_whatever_they_say(log: _Log) -> None:

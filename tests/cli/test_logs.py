@@ -66,4 +66,4 @@ def test_the_log_is_text_unless_json_is_asked_for(written: Callable[[], str]) ->
     logging.getLogger("dcf.test").warning("it is late")
     assert written() == "dcf: WARNING dcf.test: it is late\n"
     assert not surroundings.is_watched
-    assert not [one for one in logging.getLogger().handlers if isinstance(one.formatter, JsonLines)]
+    assert not [handler for handler in logging.getLogger().handlers if isinstance(handler.formatter, JsonLines)]

@@ -15,17 +15,17 @@ VALUES = st.recursive(
 
 
 def places(value: Any, steps: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    found = [steps]
+    result = [steps]
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, part in parts:
-        found += places(part, (*steps, step))
-    return found
+        result += places(part, (*steps, step))
+    return result
 
 
 def test_a_member_is_where_its_key_is_and_an_element_where_its_value_is() -> None:
     text = '{\n  "a": [1,\n     {"b/c": 2}],\n  "d": "x,{]\\""}\n'
-    found = locate(text, {"", "/a", "/a/0", "/a/1", "/a/1/b~1c", "/d"})
-    assert found == {
+    result = locate(text, {"", "/a", "/a/0", "/a/1", "/a/1/b~1c", "/d"})
+    assert result == {
         "": (1, 1),
         "/a": (2, 3),
         "/a/0": (2, 9),
@@ -43,8 +43,8 @@ def test_what_is_not_there_has_the_place_of_what_should_hold_it() -> None:
 def test_every_value_is_found_where_it_stands(value: Any, indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
     lines = text.split("\n")
-    wanted = {pointer(steps): steps for steps in places(value)}
-    for path, (line, column) in locate(text, wanted).items():
+    stepses = {pointer(steps): steps for steps in places(value)}
+    for path, (line, column) in locate(text, stepses).items():
         rest = lines[line - 1][column - 1 :]
-        step = wanted[path][-1] if wanted[path] else None
+        step = stepses[path][-1] if stepses[path] else None
         assert rest.startswith(json.dumps(step) + ":") if isinstance(step, str) else not rest[0].isspace()

@@ -78,8 +78,8 @@ def _pattern(recorded: str, answer: str) -> bool:
 
 
 def _held_agree(recorded: str, answer: str) -> bool:
-    held = _held(recorded)
-    return isinstance(held, dict | list) and agrees(held, _held(answer))
+    holding = _held(recorded)
+    return isinstance(holding, dict | list) and agrees(holding, _held(answer))
 
 
 def _held(text: str) -> Any:

@@ -9,8 +9,8 @@ HERE = Path(__file__).parent
 
 def cases(name: str) -> list[Any]:
     """Read one file of cases."""
-    found: list[Any] = json.loads((HERE / "cases" / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    document: list[Any] = json.loads((HERE / "cases" / f"{name}.json").read_text(encoding="utf-8"))
+    return document
 
 
 def known_difference(kind: str, key: str) -> str | None:

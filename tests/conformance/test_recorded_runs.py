@@ -61,21 +61,21 @@ def test_the_tasks_are_called_as_recorded(case: Any) -> None:
 def test_the_states_are_entered_and_left_as_recorded(case: Any) -> None:
     # AWS keeps the history of a distributed Map's iterations apart.
     recorded_states = {event["state"] for event in case["trace"]}
-    told = [event for event in _simulated(case)["trace"] if event["event"] in ("entered", "exited")]
-    told = [event for event in told if "DISTRIBUTED" not in json.dumps(case) or event["state"] in recorded_states]
-    assert Counter(map(_moment, told)) == Counter(map(_moment, case["trace"]))
+    events = [event for event in _simulated(case)["trace"] if event["event"] in ("entered", "exited")]
+    events = [event for event in events if "DISTRIBUTED" not in json.dumps(case) or event["state"] in recorded_states]
+    assert Counter(map(_moment, events)) == Counter(map(_moment, case["trace"]))
     for event in case["trace"]:
-        twin = next((one for one in told if _moment(one) == _moment(event) and _data_agrees(event, one)), None)
+        twin = next((item for item in events if _moment(item) == _moment(event) and _data_agrees(event, item)), None)
         assert twin is not None, event
-        told.remove(twin)
+        events.remove(twin)
 
 
 def _moment(event: Any) -> tuple[str, str]:
     return event["event"], event["state"]
 
 
-def _data_agrees(recorded: Any, told: Any) -> bool:
-    return all(agrees(recorded[name], told.get(name)) for name in ("input", "output") if name in recorded)
+def _data_agrees(recorded: Any, details: Any) -> bool:
+    return all(agrees(recorded[name], details.get(name)) for name in ("input", "output") if name in recorded)
 
 
 @rows("case", CONCURRENT, ids=lambda case: case["id"])

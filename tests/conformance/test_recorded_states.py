@@ -57,12 +57,12 @@ def _answer(case: Any) -> Advance:
     if isinstance(opened, OpenTask) and arguments is not None:
         assert agrees(arguments, opened.effective)
     mock, path = case.get("mock", {}), opened.path
-    told = mock.get("errorOutput", {})
+    details = mock.get("errorOutput", {})
     if isinstance(opened, OpenScope) and _too_many(case, opened):
         return engine.fail(machine, path, {path: opened}, None, None, context, CLOCK)
     if "errorOutput" in mock:
         entry: Entry = opened.entry
-        return engine.fail(machine, path, {path: entry}, told.get("error"), told.get("cause"), context, CLOCK)
+        return engine.fail(machine, path, {path: entry}, details.get("error"), details.get("cause"), context, CLOCK)
     result = mock["result"] if "result" in mock else case["expected"]["output"]
     if isinstance(opened, OpenScope):
         return engine.join(machine, path, {path: opened}, result, context, CLOCK)

@@ -138,8 +138,8 @@ class MemoryRun:
             self.meta_document = dict(changes.meta_document)
         self.meta_document = {**(self.meta_document or {}), **changes.meta}
         self.states |= {name: stored(doc) for name, doc in changes.states.items()}
-        self.inputs |= {name: given.effective for name, given in changes.inputs.items()}
-        self.entries |= {name: given.entry for name, given in changes.inputs.items()}
+        self.inputs |= {name: value.effective for name, value in changes.inputs.items()}
+        self.entries |= {name: value.entry for name, value in changes.inputs.items()}
         self.outputs |= changes.outputs
         self.audit = changes.audit or self.audit
         self.receipts |= changes.receipts
@@ -204,8 +204,8 @@ class MemoryRun:
 
     def kick_off(self, reason: str = "initial") -> Owed | Refusal:
         starts = self.definition.machine.task_successors(None)
-        found = self.snapshot()
-        return self.commit(kickoff.kick_off(replace(found, states={n: found.states[n] for n in starts}), reason))
+        snapshot = self.snapshot()
+        return self.commit(kickoff.kick_off(replace(snapshot, states={n: snapshot.states[n] for n in starts}), reason))
 
     def finalize(self, **more: Any) -> Finalized:
         request = finalization.Finalize(workflow_id="w1", **more)

@@ -66,7 +66,7 @@ def test_two_capabilities_cannot_read_the_same_field_of_a_task() -> None:
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:
-    gates = next(one for one in CAPABILITIES if one.name == "gates")
+    gates = next(item for item in CAPABILITIES if item.name == "gates")
     with pytest.raises(ValueError, match="offer the same"):
         empty().install([*CAPABILITIES, replace(gates, name="others")])
 
@@ -91,7 +91,7 @@ def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_fir
 
 
 def test_the_engine_needs_one_capability_that_charges_and_one_that_lets_runs_grow() -> None:
-    growing = next(one for one in CAPABILITIES if one.name == "growing")
+    growing = next(item for item in CAPABILITIES if item.name == "growing")
     with pytest.raises(ValueError, match="0 capabilities offer the same"):
         empty().install([Capability(name="search")])
     with pytest.raises(ValueError, match="2 capabilities offer the same"):

@@ -114,8 +114,8 @@ class Protocol(RuleBasedStateMachine):
         assert all(doc.lease.owner_agent_id is None for doc in self.run.states.values() if doc.lease.token is None)
 
     def _open_state(self) -> str:
-        found = [name for name in AGENTS if self.run.states[name].is_ready]
-        return next((name for name in found if not self.run.states[name].status.is_terminal), "A")
+        names = [name for name in AGENTS if self.run.states[name].is_ready]
+        return next((name for name in names if not self.run.states[name].status.is_terminal), "A")
 
     def _complete(self, state: str, token: str, go: str | None, ttl_s: int | None) -> None:
         """Complete, perhaps with the next lease; without a `go` the Choice fails and the run with it."""

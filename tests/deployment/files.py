@@ -11,13 +11,13 @@ COMPOSE = ROOT / "docker-compose.yml"
 
 
 def compose() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(COMPOSE.read_text("utf-8"))
-    return found
+    document: dict[str, Any] = yaml.safe_load(COMPOSE.read_text("utf-8"))
+    return document
 
 
 def services() -> dict[str, Any]:
-    found: dict[str, Any] = compose()["services"]
-    return found
+    services: dict[str, Any] = compose()["services"]
+    return services
 
 
 def dockerfile() -> list[tuple[str, str]]:

@@ -41,8 +41,8 @@ def test_a_service_is_nobody_special_and_writes_nowhere_but_in_its_volumes(name:
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert "no-new-privileges:true" in service["security_opt"]
-    kept = ("redis-data:", f"workflows:{WORKFLOWS}")
-    assert all(volume.endswith(":ro") or volume.startswith(kept) for volume in service.get("volumes", []))
+    stored = ("redis-data:", f"workflows:{WORKFLOWS}")
+    assert all(volume.endswith(":ro") or volume.startswith(stored) for volume in service.get("volumes", []))
     assert "privileged" not in service
 
 
@@ -60,10 +60,10 @@ def test_the_local_user_writes_files_into_a_volume_and_keys_write_none() -> None
 
 
 def test_redis_has_no_port_and_only_dcf_is_in_its_network() -> None:
-    found = services()
-    assert "ports" not in found["redis"]
-    assert {name for name, service in found.items() if "redis" in service["networks"]} == {"redis", "dcf-mcp", "pulse"}
-    assert found["redis"]["networks"] == ["redis"]
+    result = services()
+    assert "ports" not in result["redis"]
+    assert {name for name, service in result.items() if "redis" in service["networks"]} == {"redis", "dcf-mcp", "pulse"}
+    assert result["redis"]["networks"] == ["redis"]
     assert compose()["networks"]["redis"]["internal"] is True
 
 

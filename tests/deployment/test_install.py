@@ -25,14 +25,14 @@ BLOCKS: list[dict[str, Any]] = [json.loads(text) for text in re.findall(r"```jso
 SERVER = json.loads((ROOT / "server.json").read_text("utf-8"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 (PACKAGE,) = SERVER["packages"]
-VARIABLES = {one["name"]: one for one in PACKAGE["environmentVariables"]}
+VARIABLES = {item["name"]: item for item in PACKAGE["environmentVariables"]}
 STDIO = ["serve", "--transport", "stdio"]
 
 
 def servers() -> list[dict[str, Any]]:
     """Every server entry of the page."""
     named = (block.get("mcpServers") or block.get("servers") or {"dcf": block.get("config")} for block in BLOCKS)
-    return [found["dcf"] for found in named]
+    return [result["dcf"] for result in named]
 
 
 def is_accepted(arguments: list[str]) -> bool:
@@ -60,9 +60,9 @@ def test_each_entry_with_a_url_calls_mcp_and_holds_no_key() -> None:
 
 def test_what_vs_code_asks_for_is_what_it_fills_in_and_is_hidden() -> None:
     (block,) = [block for block in BLOCKS if "inputs" in block]
-    (asked,) = block["inputs"]
-    assert asked["password"] is True
-    assert f"${{input:{asked['id']}}}" in block["servers"]["dcf"]["headers"]["Authorization"]
+    (request,) = block["inputs"]
+    assert request["password"] is True
+    assert f"${{input:{request['id']}}}" in block["servers"]["dcf"]["headers"]["Authorization"]
 
 
 def test_the_link_for_cursor_says_what_its_file_says() -> None:
@@ -108,8 +108,8 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 def wanted(requirements: Iterable[str], place: dict[str, str]) -> set[str]:
     """The names of those whose markers hold there."""
-    found = map(Requirement, requirements)
-    return {one.name for one in found if one.marker is None or one.marker.evaluate(dict(place))}
+    result = map(Requirement, requirements)
+    return {item.name for item in result if item.marker is None or item.marker.evaluate(dict(place))}
 
 
 def test_an_older_python_finds_no_dependency_to_look_for_before_it_is_refused() -> None:
@@ -145,22 +145,22 @@ def test_the_registry_is_told_the_name_and_version_of_the_package() -> None:
 def test_the_registry_is_told_in_as_many_words_as_it_takes() -> None:
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", SERVER["name"])
     assert 1 <= len(SERVER["description"]) <= 100
-    assert all(one["description"] for one in VARIABLES.values())
+    assert all(item["description"] for item in VARIABLES.values())
 
 
 def test_what_the_registry_starts_is_a_command_that_dcf_has() -> None:
-    arguments = [word for one in PACKAGE["packageArguments"] for word in (one.get("name"), one["value"]) if word]
+    arguments = [word for item in PACKAGE["packageArguments"] for word in (item.get("name"), item["value"]) if word]
     assert arguments == STDIO
 
 
 @rows("name", sorted(VARIABLES))
 def test_a_variable_of_the_registry_is_the_setting_that_dcf_reads(name: str) -> None:
-    told, field = VARIABLES[name], SETTINGS[name]
-    assert told.get("isSecret", False) is (SecretStr in (field.annotation, *get_args(field.annotation)))
-    if "choices" in told:
-        assert tuple(told["choices"]) == get_args(field.annotation)
-    if "default" in told:
-        assert told["default"] == str(field.default).lower()
+    details, field = VARIABLES[name], SETTINGS[name]
+    assert details.get("isSecret", False) is (SecretStr in (field.annotation, *get_args(field.annotation)))
+    if "choices" in details:
+        assert tuple(details["choices"]) == get_args(field.annotation)
+    if "default" in details:
+        assert details["default"] == str(field.default).lower()
 
 
 def test_the_extra_has_one_server_for_each_platform_and_python() -> None:

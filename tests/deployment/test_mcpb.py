@@ -55,14 +55,14 @@ def test_what_a_client_starts_is_a_command_of_the_project_with_settings_that_it_
     assert words[words.index("--extra") + 1] in PROJECT["optional-dependencies"]
     assert CliRunner().invoke(app, [*STDIO, "--help"]).exit_code == 0
     assert CONFIG["env"].keys() <= VARIABLES.keys()
-    asked = {f"${{user_config.{name}}}" for name in MANIFEST["user_config"]}
-    assert set(CONFIG["env"].values()) == asked
+    texts = {f"${{user_config.{name}}}" for name in MANIFEST["user_config"]}
+    assert set(CONFIG["env"].values()) == texts
     assert set(PROFILES) <= set(get_args(VARIABLES["DCF_PROFILE"].annotation))
     assert MANIFEST["user_config"]["profile"]["default"] in PROFILES
 
 
 def test_the_same_sources_give_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
     assert built(tmp_path / "again.mcpb").read_bytes() == bundle.read_bytes()
-    with zipfile.ZipFile(bundle) as found:
-        entries = found.infolist()
-    assert {(one.date_time, one.external_attr >> 16) for one in entries} == {((1980, 1, 1, 0, 0, 0), 0o100644)}
+    with zipfile.ZipFile(bundle) as archive:
+        entries = archive.infolist()
+    assert {(entry.date_time, entry.external_attr >> 16) for entry in entries} == {((1980, 1, 1, 0, 0, 0), 0o100644)}

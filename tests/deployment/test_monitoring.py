@@ -82,9 +82,9 @@ def alerts() -> list[dict[str, Any]]:
 def queries() -> list[str]:
     """Every expression of the alerts and the dashboard, with Grafana's variables filled in."""
     board = json.loads(BOARD.read_text())
-    found = [rule["expr"] for rule in alerts()]
-    found += [target["expr"] for panel in board["panels"] for target in panel["targets"]]
-    return [re.sub(r"\$__(rate_interval|interval|range)", "5m", text) for text in found]
+    exprs = [rule["expr"] for rule in alerts()]
+    exprs += [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    return [re.sub(r"\$__(rate_interval|interval|range)", "5m", text) for text in exprs]
 
 
 def test_the_dashboard_has_the_form_that_grafana_imports() -> None:
@@ -110,10 +110,12 @@ def test_what_is_no_promql_is_seen(text: str) -> None:
 
 
 def test_every_alert_has_a_case_where_it_fires_and_one_where_it_does_not() -> None:
-    asked = [one for case in yaml.safe_load(CASES.read_text())["tests"] for one in case["promql_expr_test"]]
+    request = [item for case in yaml.safe_load(CASES.read_text())["tests"] for item in case["promql_expr_test"]]
     name = re.compile(r'alertname="(\w+)"')
     for does_fire in (True, False):
         cases = {
-            found[1] for one in asked if bool(one["exp_samples"]) is does_fire and (found := name.search(one["expr"]))
+            match[1]
+            for item in request
+            if bool(item["exp_samples"]) is does_fire and (match := name.search(item["expr"]))
         }
         assert cases == {rule["alert"] for rule in alerts()}

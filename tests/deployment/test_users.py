@@ -100,8 +100,8 @@ def test_the_keys_of_dcf_are_for_dcf_and_for_looking(admin: redis.Redis, key: st
 
 @rows("name", GRANTED["operator"])
 def test_an_operator_has_no_command_that_writes(admin: redis.Redis, name: str) -> None:
-    found = admin.execute_command("COMMAND", "INFO", name)  # type: ignore[no-untyped-call]
-    flags = found[name]["flags"] if isinstance(found, dict) else found[0][2]
+    reply = admin.execute_command("COMMAND", "INFO", name)  # type: ignore[no-untyped-call]
+    flags = reply[name]["flags"] if isinstance(reply, dict) else reply[0][2]
     assert "write" not in flags
     assert "admin" not in flags
 

@@ -51,6 +51,6 @@ def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(
         assert (root / "f").read_bytes() == b"new"
         assert not (root / "f").is_symlink(), "the link is replaced, not the file that it leads to"
     else:
-        found = tree.read("f", 0, 100) if call == "read" else write(tree, "f", b"new", append=True)
-        assert isinstance(found, Refusal)
+        result = tree.read("f", 0, 100) if call == "read" else write(tree, "f", b"new", append=True)
+        assert isinstance(result, Refusal)
     assert state_of(outside) == before

@@ -30,11 +30,11 @@ CALLS: dict[str, Callable[[FileTree, str], object]] = {
 
 @rows("call", CALLS)
 def test_d90_without_configured_directories_the_variables_are_named(call: str) -> None:
-    found = CALLS[call](FileTree((), ()), "x")
-    assert code(found) == "not_configured"
-    assert isinstance(found, Refusal)
-    assert "DCF_FILES_READ" in found.hint
-    assert "DCF_FILES_WRITE" in found.hint
+    result = CALLS[call](FileTree((), ()), "x")
+    assert code(result) == "not_configured"
+    assert isinstance(result, Refusal)
+    assert "DCF_FILES_READ" in result.hint
+    assert "DCF_FILES_WRITE" in result.hint
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -51,14 +51,14 @@ def test_d90_no_path_leads_out_of_the_roots(tree: FileTree, root: Path, outside:
     (root / "inner/up").symlink_to("../../outside")
     (root / "file-link").symlink_to(outside / "secret")
     before = state_of(outside)
-    found = CALLS[call](tree, path.format(root=root, outside=outside))
+    result = CALLS[call](tree, path.format(root=root, outside=outside))
     assert state_of(outside) == before
     if call in {"delete", "move from", "move to"} and path in {"link", "file-link"}:
         return  # the link itself is gone, or replaced
-    if isinstance(found, Refusal):
-        assert SECRET.decode() not in found.message
+    if isinstance(result, Refusal):
+        assert SECRET.decode() not in result.message
         return
-    raise AssertionError(found)
+    raise AssertionError(result)
 
 
 @rows("call", sorted(set(CALLS) - {"list", "read"}))
@@ -152,9 +152,9 @@ def test_d91_of_eight_movers_to_a_free_name_one_succeeds_and_nothing_is_lost(tre
     for kind in ("file", "directory"):
         for number in range(8):
             write(tree, f"{kind}{number}" if kind == "file" else f"{kind}{number}/f", str(number).encode())
-        found = race(8, partial(one_of_eight, tree, kind))
-        assert sum(not isinstance(one, Refusal) for one in found) == 1
-    contents = sorted(one.read_bytes() for one in root.rglob("*") if one.is_file())
+        results = race(8, partial(one_of_eight, tree, kind))
+        assert sum(not isinstance(result, Refusal) for result in results) == 1
+    contents = sorted(item.read_bytes() for item in root.rglob("*") if item.is_file())
     assert contents == sorted(str(number).encode() for number in [*range(8), *range(8)])
 
 
@@ -169,10 +169,10 @@ def test_d92_a_file_is_replaced_as_a_whole_or_not_at_all(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        found = write(tree, "f", b"new")
-        assert code(found) == "write_failed"
-        assert isinstance(found, Refusal)
-        assert "the disk is full" in found.message
+        result = write(tree, "f", b"new")
+        assert code(result) == "write_failed"
+        assert isinstance(result, Refusal)
+        assert "the disk is full" in result.message
         assert code(write(tree, "g", b"new")) == "write_failed"
     assert (read(tree, "f"), below(root)) == (b"old", ["f"])
     write(tree, "f", b"new")
@@ -242,12 +242,12 @@ def test_d94_a_listing_shows_what_there_is_by_one_rule(tree: FileTree, root: Pat
     assert names(tree, hidden=True) == [
         ".hidden", ".hidden/x", "b", "b/.y", "b/a", "b/z", "broken", "c", "dir-link",
     ]  # fmt: skip
-    found = tree.entries(str(root), recursive=False, hidden=False, limit=9, room=9999, after=None)
-    assert isinstance(found, Listing)
-    kinds = {entry.name: entry.type for entry in found.entries}
+    entries = tree.entries(str(root), recursive=False, hidden=False, limit=9, room=9999, after=None)
+    assert isinstance(entries, Listing)
+    kinds = {entry.name: entry.type for entry in entries.entries}
     assert kinds == {"b": "directory", "broken": "symlink", "c": "file", "dir-link": "symlink"}
-    (one,) = [entry for entry in found.entries if entry.name == "c"]
-    assert (one.size, one.modified, one.path) == (2, "2023-11-14T22:13:20.500000Z", f"{root}/c")
+    (item,) = [entry for entry in entries.entries if entry.name == "c"]
+    assert (item.size, item.modified, item.path) == (2, "2023-11-14T22:13:20.500000Z", f"{root}/c")
     assert code(tree.entries("c", recursive=False, hidden=False, limit=9, room=9999, after=None)) == "not_a_directory"
     assert code(tree.entries("x", recursive=False, hidden=False, limit=9, room=9999, after=None)) == "path_not_found"
 
@@ -258,17 +258,17 @@ def test_d94_pages_of_a_listing_are_the_listing_and_the_last_one_says_so(tree: F
     for name in ("a/1", "a/2/x", "a.txt", "a/10", "b", "a/2/y", "ab/c"):
         write(tree, name, b"")
     every = names(tree)
-    found: list[str] = []
+    result: list[str] = []
     after: str | None = None
     while True:
         page = tree.entries(".", recursive=True, hidden=False, limit=limit, room=room, after=after)
         assert isinstance(page, Listing)
         assert 1 <= len(page.entries) <= limit
-        found += [entry.path[len(page.path) + 1 :] for entry in page.entries]
+        result += [entry.path[len(page.path) + 1 :] for entry in page.entries]
         after = page.cursor
         if after is None:
             break
-    assert found == every
+    assert result == every
     exact = tree.entries(".", recursive=True, hidden=False, limit=len(every), room=10**6, after=None)
     assert isinstance(exact, Listing)
     assert exact.cursor is None
@@ -276,17 +276,17 @@ def test_d94_pages_of_a_listing_are_the_listing_and_the_last_one_says_so(tree: F
 
 def test_names_that_are_no_unicode_are_counted(tree: FileTree, root: Path) -> None:
     (root / os.fsdecode(b"\xff")).touch()
-    found = tree.entries(".", recursive=True, hidden=False, limit=9, room=9999, after=None)
-    assert isinstance(found, Listing)
-    assert (found.entries, found.skipped) == ((), 1)
+    entries = tree.entries(".", recursive=True, hidden=False, limit=9, room=9999, after=None)
+    assert isinstance(entries, Listing)
+    assert (entries.entries, entries.skipped) == ((), 1)
 
 
 def test_with_several_roots_paths_are_absolute_and_the_roots_are_listed(root: Path, outside: Path) -> None:
     tree = FileTree((outside,), (root,))
     assert code(tree.read("secret", 0, 9)) == "invalid_argument"
-    found = tree.entries(".", recursive=False, hidden=False, limit=9, room=9999, after=None)
-    assert isinstance(found, Listing)
-    assert [entry.path for entry in found.entries] == [str(outside), str(root)]
+    entries = tree.entries(".", recursive=False, hidden=False, limit=9, room=9999, after=None)
+    assert isinstance(entries, Listing)
+    assert [entry.path for entry in entries.entries] == [str(outside), str(root)]
 
 
 def test_a_root_may_itself_be_a_link(root: Path, tmp_path: Path) -> None:
@@ -317,16 +317,16 @@ def test_d96_a_directory_is_created_only_when_it_is_new(tree: FileTree, root: Pa
     assert code(tree.make_directory("a", parents=True, exist_ok=False)) == "already_exists"
     write(tree, "f", b"")
     assert code(tree.make_directory("f", parents=True, exist_ok=True)) == "already_exists"
-    found = race(8, lambda _: tree.make_directory("new", parents=True, exist_ok=True))
-    assert sum(one == (f"{root}/new", True) for one in found) == 1
+    results = race(8, lambda _: tree.make_directory("new", parents=True, exist_ok=True))
+    assert sum(result == (f"{root}/new", True) for result in results) == 1
 
 
 def test_names_that_the_system_refuses_are_told_without_its_words(tree: FileTree, root: Path) -> None:
     long = "n" * 300
     for call in CALLS.values():
-        found = call(tree, long)
-        assert isinstance(found, Refusal)
-        assert "Errno" not in found.message
+        result = call(tree, long)
+        assert isinstance(result, Refusal)
+        assert "Errno" not in result.message
     deep = "/".join("d" * 70)
     write(tree, f"{deep}/f", b"")
     assert code(tree.delete("d", recursive=True)) == "remove_failed"

@@ -75,11 +75,11 @@ def test_roots_are_tried_in_their_order(root: Path, tmp_path: Path) -> None:
     write(root, {"b/1": "[1]", "k": "[3]"})
     write(other, {"b/1": "[0]", "b/2": "[2]", "c/k": "[4]"})
     files = ItemFiles(roots=(root, other, tmp_path / "gone"))
-    found = [
+    result = [
         files.read(wanted({"Bucket": bucket, "Key": key}))
         for bucket, key in (("b", "1"), ("b", "2"), ("c", "k"), ("d", "k"))
     ]
-    assert found == [[1], [2], [4], [3]]
+    assert result == [[1], [2], [4], [3]]
 
 
 def test_a_root_may_itself_be_a_link(root: Path, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_no_link_is_followed_wherever_it_leads(root: Path) -> None:
         assert cause(root, key) == f"There is no file '{key}'."
     assert cause(root, "secret.json", bucket="out") == "There is no file 'out/secret.json'."
     listed = ItemFiles(roots=(root,)).read(wanted({}, resource=LIST))
-    assert [one["Key"] for one in listed] == ["b/k"]
+    assert [item["Key"] for item in listed] == ["b/k"]
 
 
 def test_only_regular_files_are_read(root: Path) -> None:
@@ -157,16 +157,16 @@ def test_a_directory_or_file_that_becomes_a_link_meanwhile_leads_nowhere(root: P
     write(root, {"b/inner/k": '["ours"]'})
     write(outside, {"inner/k": SECRET, "k": SECRET})
     target = {"b": outside, "b/inner": outside / "inner", "b/inner/k": outside / "k"}[place]
-    found = []
+    result = []
     with swapping(root / place, target, root / "spare"):
         for _ in range(2_000):
             with contextlib.suppress(StateError):
-                found.append(read(root, "b/inner/k"))
+                result.append(read(root, "b/inner/k"))
             with contextlib.suppress(StateError):
                 config = {"Transformation": "LOAD_AND_FLATTEN"}
-                found.append(ItemFiles(roots=(root,)).read(wanted({"Prefix": "b/"}, config, LIST)))
-    assert found
-    assert all(items in (["ours"], []) for items in found)
+                result.append(ItemFiles(roots=(root,)).read(wanted({"Prefix": "b/"}, config, LIST)))
+    assert result
+    assert all(items in (["ours"], []) for items in result)
 
 
 def test_all_that_one_reader_reads_is_bounded_and_max_items_spares_the_rest(root: Path) -> None:
@@ -212,17 +212,17 @@ def test_a_listing_shows_what_lies_below_a_prefix_in_the_order_of_the_keys(root:
     files = ItemFiles(roots=(root,))
 
     def keys(**arguments: str) -> list[str]:
-        return [one["Key"] for one in files.read(wanted(arguments, {}, LIST))]
+        return [element["Key"] for element in files.read(wanted(arguments, {}, LIST))]
 
     assert keys(Bucket="b") == ["B", "a.txt", "a/1", "ab", "c/d/e"]
     assert keys(Bucket="b", Prefix="a") == ["a.txt", "a/1", "ab"]
     assert keys(Bucket="b", Prefix="a/") == ["a/1"]
     assert keys(Bucket="b", Prefix="nothing/") == []
     assert keys(Prefix="b/c") == ["b/c/d/e"]
-    one = files.read(wanted({"Bucket": "b", "Prefix": "a/"}, {}, LIST))[0]
-    assert (one["Size"], one["LastModified"], one["StorageClass"]) == (1, 1_700_000_000, "STANDARD")
+    item = files.read(wanted({"Bucket": "b", "Prefix": "a/"}, {}, LIST))[0]
+    assert (item["Size"], item["LastModified"], item["StorageClass"]) == (1, 1_700_000_000, "STANDARD")
     os.utime(root / "b/a/1", (0, 1_700_000_001))
-    assert files.read(wanted({"Bucket": "b", "Prefix": "a/"}, {}, LIST))[0]["Etag"] != one["Etag"]
+    assert files.read(wanted({"Bucket": "b", "Prefix": "a/"}, {}, LIST))[0]["Etag"] != item["Etag"]
 
 
 @rows("prefix", ["../", "/", "a/../", "./", "a//"])

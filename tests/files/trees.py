@@ -9,14 +9,14 @@ from dcf.values.refusal import Refusal
 SECRET = b"content of the neighbours"
 
 
-def code(found: object) -> str:
-    assert isinstance(found, Refusal), found
-    return found.code
+def code(result: object) -> str:
+    assert isinstance(result, Refusal), result
+    return result.code
 
 
-def text(found: Content | Refusal) -> bytes:
-    assert isinstance(found, Content), found
-    return found.data
+def text(content: Content | Refusal) -> bytes:
+    assert isinstance(content, Content), content
+    return content.data
 
 
 def read(tree: FileTree, path: str) -> bytes:
@@ -28,11 +28,11 @@ def write(tree: FileTree, path: str, data: bytes, **options: bool) -> str | Refu
 
 
 def names(tree: FileTree, path: str = ".", **options: Any) -> list[str]:
-    found = tree.entries(
+    entries = tree.entries(
         path, **{"recursive": True, "hidden": False, "limit": 100, "room": 10**6, "after": None} | options
     )
-    assert isinstance(found, Listing), found
-    return [entry.path[len(found.path) + 1 :] for entry in found.entries]
+    assert isinstance(entries, Listing), entries
+    return [entry.path[len(entries.path) + 1 :] for entry in entries.entries]
 
 
 def move(tree: FileTree, source: str, target: str, **options: bool) -> object:
@@ -40,8 +40,10 @@ def move(tree: FileTree, source: str, target: str, **options: bool) -> object:
 
 
 def below(place: Path) -> list[str]:
-    return sorted(one.name for one in place.iterdir())
+    return sorted(item.name for item in place.iterdir())
 
 
 def state_of(place: Path) -> dict[str, Any]:
-    return {str(one): one.lstat().st_size if one.is_dir() else one.read_bytes() for one in sorted(place.rglob("*"))}
+    return {
+        str(item): item.lstat().st_size if item.is_dir() else item.read_bytes() for item in sorted(place.rglob("*"))
+    }

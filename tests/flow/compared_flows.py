@@ -125,10 +125,10 @@ COMPARISONS: Final = [
         calls={
             "Check": Call(task=refunds.check, arguments=lambda claim: {"claim": claim}),
             "Pay": Call(
-                task=refunds.pay, arguments=lambda given: {"total": sum(claim["amount"] for claim in given["claims"])}
+                task=refunds.pay, arguments=lambda value: {"total": sum(claim["amount"] for claim in value["claims"])}
             ),
         },
-        shaping={"Collect": lambda given: given["claims"], "Report": _report},
+        shaping={"Collect": lambda value: value["claims"], "Report": _report},
     ),
     Comparison(
         flow=travel.trip,

@@ -47,8 +47,8 @@ def test_a_generated_flow_does_what_python_does_or_is_refused(tmp_path: Path) ->
             continue
         compiled_count += 1
         for run_input in inputs_of(seed):
-            wanted, got = as_python(module, run_input), as_machine(compiled, run_input)
-            agrees = same(wanted.value, got.value) and (wanted.error, wanted.cause) == (got.error, got.cause)
-            assert agrees, (seed, run_input, wanted, got)
-            assert wanted.error is not None or wanted.calls == got.calls, (seed, run_input, wanted, got)
+            outcome, got = as_python(module, run_input), as_machine(compiled, run_input)
+            agrees = same(outcome.value, got.value) and (outcome.error, outcome.cause) == (got.error, got.cause)
+            assert agrees, (seed, run_input, outcome, got)
+            assert outcome.error is not None or outcome.calls == got.calls, (seed, run_input, outcome, got)
     assert compiled_count > COUNT // 5

@@ -25,8 +25,8 @@ TOTAL = {"type": "object", "properties": {"total": {"type": "number"}}, "require
     ],
 )
 def test_the_output_is_the_json_of_an_answer_or_its_text(text: str, output: Any) -> None:
-    found = judged(ModelAnswer(text), None)
-    assert (found.output, found.problems) == (output, ())
+    result = judged(ModelAnswer(text), None)
+    assert (result.output, result.problems) == (output, ())
 
 
 @rows("text", ["", "  ", '{"total": ', "[NaN]"])

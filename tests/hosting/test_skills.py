@@ -37,18 +37,18 @@ def test_a_server_of_a_skill_is_called_by_its_transport(transport: str, over_sse
 
 
 def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_agent() -> None:
-    told = AT | {"headers": {"Authorization": "Bearer ${KEY}"}}
-    (server,) = of(skill(told), KEY="k-1").servers
+    details = AT | {"headers": {"Authorization": "Bearer ${KEY}"}}
+    (server,) = of(skill(details), KEY="k-1").servers
     assert server.headers == {"Authorization": "Bearer k-1"}
     with pytest.raises(ToolUnavailable, match="KEY"):
-        of(skill(told))
+        of(skill(details))
 
 
 @rows("name", ["DCF_API_KEY", "LETTA_API_KEY", "REDIS_URL", "REDIS_PASSWORD"])
 def test_what_opens_dcf_is_sent_to_no_server_that_a_skill_names(name: str) -> None:
-    told = AT | {"headers": {"Authorization": f"Bearer ${{{name}}}"}}
+    details = AT | {"headers": {"Authorization": f"Bearer ${{{name}}}"}}
     with pytest.raises(ToolUnavailable, match=name):
-        taken((skill(told),), (), {name: "opens-everything"})
+        taken((skill(details),), (), {name: "opens-everything"})
 
 
 def test_what_the_agents_file_says_of_a_server_goes_before_what_a_skill_says() -> None:
@@ -60,11 +60,11 @@ def test_what_the_agents_file_says_of_a_server_goes_before_what_a_skill_says() -
 
 
 def test_a_host_starts_no_command_that_only_a_skill_names() -> None:
-    told = {"name": "local", "transport": "stdio", "command": "rm", "args": ["-rf"], "tools": ["x"]}
+    details = {"name": "local", "transport": "stdio", "command": "rm", "args": ["-rf"], "tools": ["x"]}
     with pytest.raises(ToolUnavailable, match="local"):
-        of(skill(told))
+        of(skill(details))
     own = ToolServer(name="local", command=("tool-server",))
-    assert of(skill(told), own=(own,)).servers == (own,)
+    assert of(skill(details), own=(own,)).servers == (own,)
 
 
 def test_a_skill_that_cannot_be_used_is_told() -> None:

@@ -18,13 +18,13 @@ def happening(type_: str, state: str = "", **data: Any) -> Happening:
 
 
 def numbered(*happenings: Happening) -> tuple[Happening, ...]:
-    return tuple(replace(one, number=number) for number, one in enumerate(happenings))
+    return tuple(replace(happening, number=number) for number, happening in enumerate(happenings))
 
 
 def call(op: str, start: float, code: str | None = "ok", **more: Any) -> Call:
     """A call that took half a second."""
-    what = {"run": "r", "agent": "ann", "state": "Work_1", "token": TOKEN} | more
-    return Call(op=op, start=start, end=None if code is None else start + 0.5, code=code, **what)
+    subject = {"run": "r", "agent": "ann", "state": "Work_1", "token": TOKEN} | more
+    return Call(op=op, start=start, end=None if code is None else start + 0.5, code=code, **subject)
 
 
 HAPPENINGS = numbered(
@@ -74,21 +74,21 @@ def right() -> Story:
 
 def with_call(*calls: Call, **more: Any) -> Story:
     """The right story, and these calls as well."""
-    return replace(right(), calls=tuple(sorted((*CALLS, *calls), key=lambda one: one.start)), **more)
+    return replace(right(), calls=tuple(sorted((*CALLS, *calls), key=lambda item: item.start)), **more)
 
 
 def with_happening(*happenings: Happening, before: str, **more: Any) -> Story:
     """The right story, with this put before the first happening of a type."""
-    place = next(number for number, one in enumerate(HAPPENINGS) if one.type == before)
+    place = next(number for number, item in enumerate(HAPPENINGS) if item.type == before)
     return replace(right(), happenings=numbered(*HAPPENINGS[:place], *happenings, *HAPPENINGS[place:]), **more)
 
 
 def without(*types: str) -> Story:
     """The right story, without happenings of these types."""
-    return replace(right(), happenings=numbered(*(one for one in HAPPENINGS if one.type not in types)))
+    return replace(right(), happenings=numbered(*(item for item in HAPPENINGS if item.type not in types)))
 
 
 def ended(**meta: Any) -> Story:
     """The right story with another end."""
-    found: dict[str, Any] = {"status": "succeeded", "output": OUTPUT} | meta
-    return replace(right(), meta=found)
+    result: dict[str, Any] = {"status": "succeeded", "output": OUTPUT} | meta
+    return replace(right(), meta=result)

@@ -79,7 +79,7 @@ def ending(*happenings: Happening) -> Story:
 
 
 def without(*left_out: Happening) -> Story:
-    return told(*(one for one in (*RIGHT, DONE, END) if one not in left_out))
+    return told(*(item for item in (*RIGHT, DONE, END) if item not in left_out))
 
 
 def instead(happenings: tuple[Happening, ...], **more: Any) -> Story:

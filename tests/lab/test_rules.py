@@ -46,23 +46,23 @@ def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, 
     """The right story, into which signals were sent, of which a state took some."""
     sent = [happening("SignalReceived", signal="paid", number=number) for number in received]
     ends = [happening("StateConcluded", "Signal_2", via="signal", signal="paid", number=number) for number in taken]
-    asked = [
+    request = [
         call("signal", number / 10, agent="signaller", token=None, epoch=number, content={"request": f"s{number}"})
         for number in received
     ]
     return with_happening(
-        *sent, *ends, before="RunSucceeded", signals_kept=kept, calls=(*right().calls, *asked), **more
+        *sent, *ends, before="RunSucceeded", signals_kept=kept, calls=(*right().calls, *request), **more
     )
 
 
 def called_back(times: int, *answers: str, token: str = "t1") -> Story:
     """The right story, in which callbacks ended a state N times; their callers got these answers."""
     ends = [happening("StateConcluded", "Callback_2", epoch=2, via="callback") for _ in range(times)]
-    asked = [
+    request = [
         call("callback", 3 + at / 10, token=None, state="Callback_2", content={"token": token, "answer": answer})
         for at, answer in enumerate(answers)
     ]
-    return with_happening(*ends, before="RunSucceeded", calls=(*right().calls, *asked))
+    return with_happening(*ends, before="RunSucceeded", calls=(*right().calls, *request))
 
 
 def with_children(*children: dict[str, Any], told: str = "succeeded") -> Story:
@@ -91,13 +91,13 @@ def asked(*, times: int = 1, answers: tuple[str, ...] = ("yes",), told: int = 1,
 
 def corrected(*types: str, given: Any = None) -> Story:
     """A result that was corrected; `types` is what happened to it and to the state that follows it, in order."""
-    found = {
+    result = {
         "corrected": happening("ResultCorrected", "Work_1", epoch=EPOCH, after=content_fingerprint({"n": 2, "fix": 1})),
         "entered": happening("StateEntered", "Work_2", epoch=EPOCH, source="Work_1"),
         "leased": happening("LeaseAcquired", "Work_2", epoch=LATER, owner="bob", attempt=1),
     }
     took = call("acquire", 4.5, epoch=LATER, given=given or {"n": 2, "fix": 1}, state="Work_2", **BOB)
-    return with_happening(*(found[name] for name in types), before="RunSucceeded", calls=(*right().calls, took))
+    return with_happening(*(result[name] for name in types), before="RunSucceeded", calls=(*right().calls, took))
 
 
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
@@ -450,7 +450,7 @@ def test_a_callback_may_be_repeated() -> None:
 
 
 def test_a_completion_whose_answer_was_lost_may_be_told_to_its_repetition() -> None:
-    calls = tuple(one for one in right().calls if one.start != 4)
+    calls = tuple(call for call in right().calls if call.start != 4)
     assert judge(replace(right(), calls=(*calls, call("complete", 4, None, content={"output": OUTPUT})))) == []
 
 

@@ -14,36 +14,40 @@ ENOUGH = 20
 
 def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
     """The answers of the lab's workers, for every input that they may see."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    mocks: dict[str, list[dict[str, Any]]] = {}
     for path, inputs in workflow.expected.inputs.items():
         name = path.rpartition("/")[2]
-        for given in inputs:
-            kind, answer = answer_of(name, given)
-            told = {"ok": {"output": answer}, "error": {"error": answer, "cause": "as drawn"}, "never": {"never": True}}
-            found.setdefault(name, []).extend([{"input": given, **told[kind]}] * ENOUGH)
+        for value in inputs:
+            kind, answer = answer_of(name, value)
+            details = {
+                "ok": {"output": answer},
+                "error": {"error": answer, "cause": "as drawn"},
+                "never": {"never": True},
+            }
+            mocks.setdefault(name, []).extend([{"input": value, **details[kind]}] * ENOUGH)
     for name, outside in workflow.expected.outside.items():
-        for given, result in outside:
+        for value, result in outside:
             # A child run answers with its output, which the simulation puts into what the Task gets.
             output = result["Output"] if result and name.startswith("Child") else result
             comes: dict[str, Any] = {"never": True} if output is None else {"output": output}
-            found.setdefault(name, []).extend([{"input": given, **comes}] * ENOUGH)
+            mocks.setdefault(name, []).extend([{"input": value, **comes}] * ENOUGH)
     for path, descriptions in workflow.expected.asked.items():
         name = path.rpartition("/")[2]
-        for asked in descriptions:
-            answer = {"choice": "approve", "answer": answer_of(name, asked["details"])[1]}
-            found.setdefault(name, []).extend([{"input": asked, "output": answer}] * ENOUGH)
-    return found
+        for description in descriptions:
+            answer = {"choice": "approve", "answer": answer_of(name, description["details"])[1]}
+            mocks.setdefault(name, []).extend([{"input": description, "output": answer}] * ENOUGH)
+    return mocks
 
 
 @rows("first", range(0, 300, 50))
 def test_what_is_expected_of_a_workflow_is_what_the_simulation_says(first: int) -> None:
     for seed in range(first, first + 50):
         workflow = draw(seed)
-        told = dcf.simulate(workflow.definition["asl"], workflow.run_input, mocks_of(workflow))
+        simulate = dcf.simulate(workflow.definition["asl"], workflow.run_input, mocks_of(workflow))
         expected = workflow.expected
-        assert told["status"].lower() == expected.status, seed
-        assert told.get("output") == expected.output, seed
-        assert told.get("error") == expected.error, seed
+        assert simulate["status"].lower() == expected.status, seed
+        assert simulate.get("output") == expected.output, seed
+        assert simulate.get("error") == expected.error, seed
 
 
 def test_a_seed_gives_the_same_workflow_again() -> None:

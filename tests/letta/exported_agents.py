@@ -13,8 +13,8 @@ SOURCES: Final = ("embedded", "imported", "on disk", "inline")
 
 
 def export(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((EXPORTED / name).read_text("utf-8"))
-    return found
+    document: dict[str, Any] = json.loads((EXPORTED / name).read_text("utf-8"))
+    return document
 
 
 def workflow(run: str, name: str, *sources: str) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def workflow(run: str, name: str, *sources: str) -> dict[str, Any]:
 
 def marked(file: str, source: str) -> dict[str, Any]:
     """Return an export whose agents have a tag that says where they come from."""
-    found = export(file)
-    for agent in found["agents"]:
+    marked = export(file)
+    for agent in marked["agents"]:
         agent["tags"].append(f"from:{source}")
-    return found
+    return marked
 
 
 def write_sources(imports: Path, templates: Path) -> None:

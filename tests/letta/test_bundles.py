@@ -19,20 +19,20 @@ def test_local_ids_stand_for_entries_of_the_bundle() -> None:
     blocks = [{"id": f"block-{n}", "label": f"l{n}", "value": f"v{n}", "limit": 9, "extra": 1} for n in range(3)]
     tools = [{"id": "tool-0", "name": "a", "tool_type": "external_mcp", "metadata_": {"mcp": {"server_name": "dcf"}}}]
 
-    found = read_agent(
+    blueprint = read_agent(
         AGENT | {"block_ids": ["block-2", "block-0"], "tool_ids": ["tool-0"]}, bundle(blocks=blocks, tools=tools)
     )
 
-    assert found.blocks == ({"label": "l2", "value": "v2", "limit": 9}, {"label": "l0", "value": "v0", "limit": 9})
-    assert found.tools == (BundledTool(name="a", server="dcf"),)
+    assert blueprint.blocks == ({"label": "l2", "value": "v2", "limit": 9}, {"label": "l0", "value": "v0", "limit": 9})
+    assert blueprint.tools == (BundledTool(name="a", server="dcf"),)
 
 
 def test_what_belongs_to_the_exporting_server_is_not_taken_over() -> None:
-    found = read_agent(
+    blueprint = read_agent(
         AGENT | {"messages": [{"role": "user"}], "identity_ids": ["x"], "embedding_config": None}, bundle()
     )
 
-    assert found.arguments == {"system": "Work.", "llm_config": {"model": "m"}, "include_base_tools": False}
+    assert blueprint.arguments == {"system": "Work.", "llm_config": {"model": "m"}, "include_base_tools": False}
 
 
 @rows(
@@ -52,9 +52,9 @@ def test_what_belongs_to_the_exporting_server_is_not_taken_over() -> None:
     ids=["a server in a tag", "a tool of Letta's own", "Python", "Python with a schema"],
 )
 def test_a_tool_is_known_by_where_it_comes_from(entry: dict[str, Any], expected: BundledTool) -> None:
-    found = read_agent(AGENT | {"tool_ids": ["tool-0"]}, bundle(tools=[{"id": "tool-0", **entry}]))
+    blueprint = read_agent(AGENT | {"tool_ids": ["tool-0"]}, bundle(tools=[{"id": "tool-0", **entry}]))
 
-    assert found.tools == (expected,)
+    assert blueprint.tools == (expected,)
 
 
 def test_a_tool_named_twice_is_one_tool() -> None:

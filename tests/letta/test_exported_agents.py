@@ -29,9 +29,9 @@ def description(place: Path, document: dict[str, Any]) -> Description:
     return staffing.description
 
 
-def blueprint(found: Description) -> Blueprint:
+def blueprint(description: Description) -> Blueprint:
     """Return what Letta is asked for."""
-    return read_wish(wish_of("worker", (), found))
+    return read_wish(wish_of("worker", (), description))
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -70,19 +70,19 @@ def test_an_exported_agent_keeps_its_blocks_tools_and_settings(tmp_path: Path, s
     place = tmp_path / source
     place.mkdir()
     write_sources(place / "imports", place / "templates")
-    found = blueprint(description(place, without_disk(place, workflow("claims", TRIAGE, source), source)))
-    assert [block["label"] for block in found.blocks] == ["persona", "policy", "notes"]
-    assert [(block["read_only"], block["limit"]) for block in found.blocks] == [
+    result = blueprint(description(place, without_disk(place, workflow("claims", TRIAGE, source), source)))
+    assert [block["label"] for block in result.blocks] == ["persona", "policy", "notes"]
+    assert [(block["read_only"], block["limit"]) for block in result.blocks] == [
         (False, 100_000),
         (True, 900),
         (False, 100_000),
     ]
-    assert sorted(tool.name for tool in found.tools) == TOOLS
-    wanted: dict[str, Any] = {"system": "You rate insurance claims, and write down why.", "timezone": "Europe/Berlin"}
-    wanted |= {"max_files_open": 7, "metadata": {"owner": "claims"}, "description": "Rates claims."}
-    assert wanted.items() <= found.arguments.items()
-    assert found.arguments["tool_exec_environment_variables"] == {"CLAIMS_KEY": ""}
-    assert set(found.tags) >= {"team:claims", "template:triage"}
+    assert sorted(tool.name for tool in result.tools) == TOOLS
+    expected: dict[str, Any] = {"system": "You rate insurance claims, and write down why.", "timezone": "Europe/Berlin"}
+    expected |= {"max_files_open": 7, "metadata": {"owner": "claims"}, "description": "Rates claims."}
+    assert expected.items() <= result.arguments.items()
+    assert result.arguments["tool_exec_environment_variables"] == {"CLAIMS_KEY": ""}
+    assert set(result.tags) >= {"team:claims", "template:triage"}
 
 
 @rows("source", ["on disk", "inline"])
@@ -90,8 +90,8 @@ def test_a_python_tool_keeps_what_its_export_says_of_it(tmp_path: Path, source: 
     place = tmp_path / source
     place.mkdir()
     write_sources(place / "imports", place / "templates")
-    found = blueprint(description(place, without_disk(place, workflow("claims", TRIAGE, source), source)))
-    (tool,) = [tool for tool in found.tools if tool.name == "rate_claim"]
+    result = blueprint(description(place, without_disk(place, workflow("claims", TRIAGE, source), source)))
+    (tool,) = [tool for tool in result.tools if tool.name == "rate_claim"]
     assert tool.source is not None
     assert "def rate_claim(" in tool.source
     assert tool.details["return_char_limit"] == 3000
@@ -99,8 +99,8 @@ def test_a_python_tool_keeps_what_its_export_says_of_it(tmp_path: Path, source: 
 
 
 def test_a_tool_of_an_mcp_server_is_known_by_its_server(place: Path) -> None:
-    found = blueprint(description(place, workflow("claims", LEAD, "imported")))
-    assert found.tools == (BundledTool(name="ledger_book", server="ledger"),)
+    result = blueprint(description(place, workflow("claims", LEAD, "imported")))
+    assert result.tools == (BundledTool(name="ledger_book", server="ledger"),)
 
 
 def test_an_agent_of_the_first_form_tells_a_mailbox_its_texts_and_tools(place: Path) -> None:

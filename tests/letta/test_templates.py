@@ -28,7 +28,7 @@ LISTED = {spec.name: spec for spec in select_tools((), read_only=False)}
 CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
 
 
-@rows(("template", "tool", "arguments"), CALLS, ids=[f"{one[0]}-{one[1]}" for one in CALLS])
+@rows(("template", "tool", "arguments"), CALLS, ids=[f"{item[0]}-{item[1]}" for item in CALLS])
 def test_instructions_name_tools_and_arguments_that_exist(template: str, tool: str, arguments: tuple[str, ...]) -> None:
     assert tool in LISTED, f"{template}.md names a tool that is on no list"
     fields = LISTED[tool].arguments.model_fields
@@ -71,7 +71,7 @@ def test_the_document_that_a_planner_is_shown_is_valid_and_can_be_staffed() -> N
     )
     assert verdict.problems == ()
     staffing = read_staffing(shown_document(), import_dirs=(AGENTS,), agents_dir=AGENTS, suffix=".af")
-    assert [(one.state, one.description is not None) for one in staffing] == [("Check", True)]
+    assert [(staffing.state, staffing.description is not None) for staffing in staffing] == [("Check", True)]
 
 
 def test_who_keeps_to_the_lease_it_is_told_to_take_is_not_taken_for_lost() -> None:

@@ -18,8 +18,8 @@ async def work(agent: Agent) -> dict[str, Json]:
     """Start a run and take its only state."""
     run = await agent.ok("start_run", workflow_json=ONE_TASK, agents_map_json={"A": "me"})
     mine = {"workflow_id": run["workflow_id"], "state": "A"}
-    held = await agent.ok("acquire_state_lease", **mine, owner_agent_id="me")
-    return {**mine, "lease_token": held["lease"]["token"], "new_status": "succeeded"}
+    answer = await agent.ok("acquire_state_lease", **mine, owner_agent_id="me")
+    return {**mine, "lease_token": answer["lease"]["token"], "new_status": "succeeded"}
 
 
 async def output_of(agent: Agent, work: dict[str, Json]) -> Json:
@@ -37,9 +37,9 @@ async def test_hashes_of_files_stand_beside_the_output_that_names_them(
         output = {"files": ["docs/plan.md"], "note": "done"}
         done = await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(project))
         assert done["root"] == str(project)
-        kept = await output_of(agent, mine)
+        stored = await output_of(agent, mine)
     digest = hashlib.sha256(b"a plan").hexdigest()
-    assert kept == {**output, "file_hashes": {"docs/plan.md": {"sha256": digest, "size": 6}}}
+    assert stored == {**output, "file_hashes": {"docs/plan.md": {"sha256": digest, "size": 6}}}
 
 
 async def test_a_missing_file_is_refused_and_the_state_stays_with_its_worker(
@@ -81,8 +81,8 @@ def strange(project: Path) -> Path:
 async def test_a_link_that_stays_below_the_root_is_followed(connecting: Connecting, project: Path) -> None:
     (project / "link").symlink_to("README.md")
     async with connecting(project) as agent:
-        (found,) = (await agent.ok("local_files", paths=["link"]))["files"]
-    assert (found["path"], found["size"]) == ("README.md", 6)
+        (file,) = (await agent.ok("local_files", paths=["link"]))["files"]
+    assert (file["path"], file["size"]) == ("README.md", 6)
 
 
 async def test_an_output_that_names_no_files_needs_no_root_and_is_left_as_it_is(connecting: Connecting) -> None:
@@ -103,12 +103,16 @@ async def test_contents_become_artifacts_of_the_run_where_that_is_asked_for(
         mine = await work(agent)
         run = mine["workflow_id"]
         paths = ["small.txt", "large.bin"]
-        kept = await agent.ok("local_files", paths=paths, workflow_id=run)
-        assert (await agent.ok("local_files", paths=paths, workflow_id=run))["files"] == kept["files"]
+        answer = await agent.ok("local_files", paths=paths, workflow_id=run)
+        assert (await agent.ok("local_files", paths=paths, workflow_id=run))["files"] == answer["files"]
         listed = (await agent.ok("list_artifacts", workflow_id=run))["artifacts"]
-        assert {one["name"]: one["sha256"] for one in listed} == {one["path"]: one["sha256"] for one in kept["files"]}
+        assert {item["name"]: item["sha256"] for item in listed} == {
+            file["path"]: file["sha256"] for file in answer["files"]
+        }
         await agent.ok("update_workflow_control_plane", **mine, output_json={"files": paths}, upload_files=True)
-        ids = {path: one["artifact_id"] for path, one in (await output_of(agent, mine))["file_hashes"].items()}
-        assert ids == {one["path"]: one["artifact_id"] for one in kept["files"]}
+        ids = {
+            path: file_hash["artifact_id"] for path, file_hash in (await output_of(agent, mine))["file_hashes"].items()
+        }
+        assert ids == {file["path"]: file["artifact_id"] for file in answer["files"]}
         read = await agent.ok("get_artifact", workflow_id=run, artifact_id=ids["small.txt"])
         assert "small" in str(read) or "c21hbGw=" in str(read)

@@ -32,7 +32,7 @@ async def test_a_file_is_a_whole_artifact_when_the_answer_to_its_commit_is_lost(
                     way.plan(Fault.LOSE_REPLY)
                 named = {"paths": ["plan.bin"], "workflow_id": run}
                 first, again = await agent.ok("local_files", **named), await agent.ok("local_files", **named)
-            kept = application.artifacts.read(run, first["files"][0]["artifact_id"], 0, None)
+            stored = application.artifacts.read(run, first["files"][0]["artifact_id"], 0, None)
     assert first["files"] == again["files"]
-    assert isinstance(kept, ArtifactRead)
-    assert kept.data == data
+    assert isinstance(stored, ArtifactRead)
+    assert stored.data == data

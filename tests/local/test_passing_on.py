@@ -46,8 +46,8 @@ async def test_the_progress_of_a_long_wait_reaches_the_agent(
 async def test_another_helper_completes_the_state_that_one_leased(connecting: Connecting, project: Path) -> None:
     async with connecting() as agent:
         run = (await agent.ok("start_run", workflow_json=ONE_TASK, agents_map_json={"A": "me"}))["workflow_id"]
-        held = await agent.ok("claim_ready_state", workflow_id=run, owner_agent_id="me")
-    mine = {"workflow_id": run, "state": "A", "lease_token": held["work"]["lease_token"], "new_status": "succeeded"}
+        answer = await agent.ok("claim_ready_state", workflow_id=run, owner_agent_id="me")
+    mine = {"workflow_id": run, "state": "A", "lease_token": answer["work"]["lease_token"], "new_status": "succeeded"}
     async with connecting(project) as agent:
         output = {"files": ["README.md"]}
         await agent.ok("update_workflow_control_plane", **mine, output_json=output, root=str(project))

@@ -25,8 +25,8 @@ def prose(page: Path) -> str:
 def targets(page: Path) -> Iterator[tuple[Path, str]]:
     """The files and anchors to which a page links."""
     text = page.read_text("utf-8")
-    found = [*re.findall(r"\]\(([^)\s]+)\)", prose(page)), *re.findall(r'(?:src|srcset)="([^"]+)"', text)]
-    for link in found:
+    result = [*re.findall(r"\]\(([^)\s]+)\)", prose(page)), *re.findall(r'(?:src|srcset)="([^"]+)"', text)]
+    for link in result:
         if not re.match(r"[a-z+.-]+:", link):
             name, _, anchor = link.partition("#")
             yield (page.parent / name).resolve() if name else page, anchor
@@ -40,8 +40,8 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def slug(heading: str) -> str:
-    kept = [letter for letter in heading.lower() if letter in " -_" or unicodedata.category(letter)[0] in "LN"]
-    return "".join(kept).replace(" ", "-")
+    letters = [letter for letter in heading.lower() if letter in " -_" or unicodedata.category(letter)[0] in "LN"]
+    return "".join(letters).replace(" ", "-")
 
 
 @rows("name", NAMES)

@@ -66,11 +66,11 @@ class Site:
 def _mailbox(world: World) -> Site:
     def blocks(agent_id: str) -> dict[str, str]:
         record = world.records.get(agent_id)
-        return {} if record is None else {one["label"]: one["value"] for one in record.blocks.values()}
+        return {} if record is None else {block["label"]: block["value"] for block in record.blocks.values()}
 
     def tool_names(agent_id: str) -> list[str]:
         record = world.records.get(agent_id)
-        return [] if record is None else sorted(one["name"] for one in record.tools.values())
+        return [] if record is None else sorted(tool["name"] for tool in record.tools.values())
 
     def attachable(name: str) -> ToolWish:
         return ToolWish(
@@ -144,17 +144,19 @@ class Workshop:
 
     def platforms(self, platform: WholePlatform | None = None) -> Platforms:
         """Those of a process whose agents are on this platform, by default the site's."""
-        one = platform or self.site.platform
+        deliverer = platform or self.site.platform
         chosen = Platform(
-            kind=one.kind,
-            deliverer=one,
-            provisioner=one,
-            equipper=one,
+            kind=deliverer.kind,
+            deliverer=deliverer,
+            provisioner=deliverer,
+            equipper=deliverer,
             is_own_id=lambda _: True,
-            lift_limits=one.lift_return_limits,
+            lift_limits=deliverer.lift_return_limits,
         )
         mailbox = mailbox_platform(self.world.mailbox)
-        return Platforms([chosen] if one.kind == MAILBOX else [mailbox, chosen], self.world.records, one.kind)
+        return Platforms(
+            [chosen] if deliverer.kind == MAILBOX else [mailbox, chosen], self.world.records, deliverer.kind
+        )
 
     def expire(self, key: str) -> None:
         """As if the process that reserved something under this key had died long ago."""

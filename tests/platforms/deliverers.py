@@ -44,9 +44,9 @@ def mailbox_deliveries(world: World) -> Iterator[DeliverySite]:
         return world.mailbox.create_agent(AgentWish(name=f"test {secrets.token_hex(4)}"))
 
     def gone() -> str:
-        one = agent()
-        assert world.mailbox.delete_agent(one)
-        return one
+        item = agent()
+        assert world.mailbox.delete_agent(item)
+        return item
 
     def got(agent_id: str) -> list[Mapping[str, Any]]:
         return [message.event for message in world.inbox.waiting(agent_id, 100)]
@@ -57,25 +57,25 @@ def mailbox_deliveries(world: World) -> Iterator[DeliverySite]:
 @contextmanager
 def webhook_deliveries(world: World) -> Iterator[DeliverySite]:
     """Each agent has a path of its own at one receiver."""
-    with receiver() as found:
+    with receiver() as result:
         webhooks, keys = Webhooks(world.connections), dict[str, list[str]]()
 
         def agent() -> str:
-            one = f"hook-{secrets.token_hex(6)}"
-            made, _ = webhooks.add(one, f"{found.url}/{one}", lease_ttl_s=600, created_by="test")
-            keys[one] = [key.secret for key in made.keys]
-            return one
+            text = f"hook-{secrets.token_hex(6)}"
+            made, _ = webhooks.add(text, f"{result.url}/{text}", lease_ttl_s=600, created_by="test")
+            keys[text] = [key.secret for key in made.keys]
+            return text
 
         def gone() -> str:
-            one = agent()
-            assert webhooks.remove(one)
-            return one
+            item = agent()
+            assert webhooks.remove(item)
+            return item
 
         def got(agent_id: str) -> list[Mapping[str, Any]]:
-            came = [came for came in list(found.came) if agent_id.encode() in came.body]
-            return [verify(one.headers, one.body, keys[agent_id]).data for one in came]
+            came = [came for came in list(result.came) if agent_id.encode() in came.body]
+            return [verify(came.headers, came.body, keys[agent_id]).data for came in came]
 
-        deliverer = _webhooks(world, found.url)
+        deliverer = _webhooks(world, result.url)
         yield DeliverySite(deliverer=deliverer, agent=agent, gone=gone, got=got, drops_repetitions=False)
 
 

@@ -19,11 +19,11 @@ def tag() -> str:
 
 def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: WholePlatform) -> None:
     mine, other = tag(), tag()
-    one = site.make(mine, "role:worker", "state:A:b/c ü")
+    make = site.make(mine, "role:worker", "state:A:b/c ü")
     two = site.make(mine, "role:worker", "state:B")
     site.make(other, "role:worker")
-    assert [found.agent_id for found in platform.find_agents((mine, "role:worker"))] == [one, two], "the oldest first"
-    assert [found.agent_id for found in platform.find_agents((mine, "state:B"))] == [two]
+    assert [agent.agent_id for agent in platform.find_agents((mine, "role:worker"))] == [make, two], "the oldest first"
+    assert [agent.agent_id for agent in platform.find_agents((mine, "state:B"))] == [two]
     assert {mine, "role:worker", "state:A:b/c ü"} <= set(platform.find_agents((mine,))[0].tags)
     assert platform.find_agents((tag(),)) == []
 
@@ -32,7 +32,7 @@ def test_an_agent_is_found_by_its_exact_name_only(platform: WholePlatform, site:
     name = f"Worker's name_{secrets.token_hex(4)}"
     wish = AgentWish(name=name, template=site.agent, bundle=site.bundle)
     ids = {platform.create_agent(wish), platform.create_agent(wish)}
-    assert {found.agent_id for found in platform.find_agents(name=name)} == ids, "names need not be unique"
+    assert {agent.agent_id for agent in platform.find_agents(name=name)} == ids, "names need not be unique"
     assert platform.find_agents(name=name[:-1]) == []
     assert platform.find_agents(name=name.upper()) == []
 
@@ -81,12 +81,12 @@ def test_a_text_of_the_same_label_is_replaced(site: Site, platform: WholePlatfor
 
 def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: WholePlatform) -> None:
     agent = site.make()
-    one, two = (platform.attach_tool(agent, site.attachable("verify")) for _ in range(2))
-    assert one == two
+    first, two = (platform.attach_tool(agent, site.attachable("verify")) for _ in range(2))
+    assert first == two
     assert site.tool_names(agent).count("verify") == 1
     block = platform.add_text(agent, "label", "text")
     for _ in range(2):
-        platform.detach_tool(agent, one)
+        platform.detach_tool(agent, first)
         platform.remove_text(agent, block)
     assert site.tool_names(agent) == ["acquire_state_lease"]
     platform.apply(agent)

@@ -21,8 +21,8 @@ LONG = 60.0
 
 @pytest.fixture(params=sorted(SITES))
 def site(request: pytest.FixtureRequest, real: World) -> Iterator[DeliverySite]:
-    with SITES[request.param](real) as found:
-        yield found
+    with SITES[request.param](real) as result:
+        yield result
 
 
 @pytest.fixture(params=sorted(IN_TROUBLE))
@@ -43,40 +43,40 @@ def event(number: int = 1) -> dict[str, Any]:
     }
 
 
-def given(site: DeliverySite, agent: str, told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def given(site: DeliverySite, agent: str, details: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that the agent got of this event."""
-    return [one for one in site.got(agent) if one["event_id"] == told["event_id"]]
+    return [item for item in site.got(agent) if item["event_id"] == details["event_id"]]
 
 
 def test_an_event_reaches_its_agent_as_it_is(site: DeliverySite) -> None:
-    agent, told = site.agent(), event()
-    done = site.deliverer.deliver(agent, told["event_id"], told)
+    agent, details = site.agent(), event()
+    done = site.deliverer.deliver(agent, details["event_id"], details)
     assert (done.failure, done.error, done.duplicate) == (None, None, False)
     assert done.message_id
-    wait_until(lambda: given(site, agent, told))
-    (got,) = given(site, agent, told)
+    wait_until(lambda: given(site, agent, details))
+    (got,) = given(site, agent, details)
     assert {name: got[name] for name in ("event_id", "workflow_id", "payload")} == {
-        name: told[name] for name in ("event_id", "workflow_id", "payload")
+        name: details[name] for name in ("event_id", "workflow_id", "payload")
     }
     assert got.get("agent_id", agent) == agent
 
 
 def test_an_event_goes_to_one_agent_only(site: DeliverySite) -> None:
-    one, other, told = site.agent(), site.agent(), event()
-    site.deliverer.deliver(one, told["event_id"], told)
-    wait_until(lambda: given(site, one, told))
-    assert given(site, other, told) == []
+    first, other, details = site.agent(), site.agent(), event()
+    site.deliverer.deliver(first, details["event_id"], details)
+    wait_until(lambda: given(site, first, details))
+    assert given(site, other, details) == []
 
 
 def test_a_repetition_is_no_failure_and_comes_once_or_can_be_told(site: DeliverySite) -> None:
-    agent, told = site.agent(), event()
-    site.deliverer.deliver(agent, told["event_id"], told)
-    wait_until(lambda: given(site, agent, told))
-    again = site.deliverer.deliver(agent, told["event_id"], told)
+    agent, details = site.agent(), event()
+    site.deliverer.deliver(agent, details["event_id"], details)
+    wait_until(lambda: given(site, agent, details))
+    again = site.deliverer.deliver(agent, details["event_id"], details)
     assert (again.failure, again.duplicate) == (None, site.drops_repetitions)
-    came = given(site, agent, told)
+    came = given(site, agent, details)
     assert len(came) == (1 if site.drops_repetitions else 2)
-    assert {one["event_id"] for one in came} == {told["event_id"]}, "by which its receiver drops the second"
+    assert {came["event_id"] for came in came} == {details["event_id"]}, "by which its receiver drops the second"
 
 
 def test_an_agent_that_is_not_there_is_named(site: DeliverySite) -> None:

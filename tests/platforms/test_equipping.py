@@ -45,14 +45,14 @@ def test_a_loaded_skill_gives_directives_tools_data_and_an_entry_in_the_mirror(w
     assert blocks["skill_directives_check.order_skill.check.order@1.0.0"] == "Use check.order with care."
     assert blocks["skill_ds_check.order_rules"] == "No orders over 10000."
     assert tools == ["acquire_state_lease", "verify"]
-    held = loaded.holding
+    holding = loaded.holding
     assert mirror(site, agent) == {
         "skill.check.order@1.0.0": {
             "skillName": "check.order",
             "skillVersion": "1.0.0",
-            "memoryBlockIds": [held.directives_id],
-            "toolIds": held.tool_ids,
-            "dataSourceBlockIds": held.data_ids,
+            "memoryBlockIds": [holding.directives_id],
+            "toolIds": holding.tool_ids,
+            "dataSourceBlockIds": holding.data_ids,
         }
     }
 
@@ -96,13 +96,13 @@ def test_a_long_text_comes_in_pieces_that_say_how_many_they_are(workshop: Worksh
     agent = site.make()
     text = "".join(chr(0x61 + number % 26) for number in range(250))
     workshop.equipment().load(agent, read(manifest(requiredDataSources=[source("faq", text)])))
-    found = {label: value for label, value in site.blocks(agent).items() if label.startswith("skill_ds_")}
-    assert list(map(len, (found[f"skill_ds_check.order_faq_chunk_{part}_of_3"] for part in (1, 2, 3)))) == [
+    values = {label: value for label, value in site.blocks(agent).items() if label.startswith("skill_ds_")}
+    assert list(map(len, (values[f"skill_ds_check.order_faq_chunk_{part}_of_3"] for part in (1, 2, 3)))) == [
         100,
         100,
         50,
     ]
-    assert "".join(found[name] for name in sorted(found)) == text
+    assert "".join(values[name] for name in sorted(values)) == text
 
 
 def test_more_data_than_an_agent_can_bear_is_refused(workshop: Workshop, site: Site) -> None:
@@ -128,11 +128,11 @@ def test_a_required_tool_whose_server_nobody_knows_fails_the_load(workshop: Work
 
 def test_an_optional_tool_whose_server_nobody_knows_is_left_out_with_a_warning(workshop: Workshop, site: Site) -> None:
     agent = site.make()
-    wanted = skill("x", tool("verify"), tool("extra", "nowhere", required=False))
-    loaded = workshop.equipment().load(agent, read(wanted))
+    document = skill("x", tool("verify"), tool("extra", "nowhere", required=False))
+    loaded = workshop.equipment().load(agent, read(document))
     assert loaded.warnings == ("The optional tool 'extra' was left out: The server 'nowhere' is not in the registry.",)
     assert site.tool_names(agent) == ["acquire_state_lease", "verify"]
-    assert workshop.equipment().load(agent, read(wanted)).warnings == loaded.warnings, "and it is remembered"
+    assert workshop.equipment().load(agent, read(document)).warnings == loaded.warnings, "and it is remembered"
 
 
 def test_an_optional_tool_that_the_platform_does_not_get_is_left_out_with_a_warning(
@@ -140,8 +140,8 @@ def test_an_optional_tool_that_the_platform_does_not_get_is_left_out_with_a_warn
 ) -> None:
     watched = Watched(site.platform, fail={"attach_tool": once(GONE, at=2)})
     agent = site.make()
-    wanted = skill("x", tool("verify"), tool("extra", required=False), tool("third"))
-    loaded = workshop.equipment(watched).load(agent, read(wanted))
+    document = skill("x", tool("verify"), tool("extra", required=False), tool("third"))
+    loaded = workshop.equipment(watched).load(agent, read(document))
     assert loaded.warnings == ("The optional tool 'extra' was left out: The server does not have it.",)
     assert site.tool_names(agent) == ["acquire_state_lease", "third", "verify"]
 
@@ -194,17 +194,17 @@ def test_a_process_that_dies_while_it_loads_is_cleaned_up_after(
 ) -> None:
     agent = site.make()
     before = state_of(site, agent)
-    wanted = read(manifest(requiredTools=[tool("a"), tool("b")]))
+    expected = read(manifest(requiredTools=[tool("a"), tool("b")]))
     dying = Watched(site.platform)
     getattr(dying, when)[call] = once(Died(), at=at)
     with pytest.raises(Died):
-        workshop.equipment(dying).load(agent, wanted)
+        workshop.equipment(dying).load(agent, expected)
     workshop.expire(keys.skills(agent))
     workshop.equipment().load(agent, read(skill("other", tool("c"))))
     workshop.equipment().unload(agent, "skill.other@1.0.0")
     assert state_of(site, agent) == before, "also when the same skill is never asked for again"
-    assert not workshop.equipment().load(agent, wanted).already
-    workshop.equipment().unload(agent, wanted.manifest_id)
+    assert not workshop.equipment().load(agent, expected).already
+    workshop.equipment().unload(agent, expected.manifest_id)
     assert state_of(site, agent) == before
 
 
@@ -356,7 +356,7 @@ def test_eight_loads_of_one_skill_attach_it_once(workshop: Workshop, site: Site)
     watched = Watched(site.platform)
     agent = site.make()
     loads = race(8, lambda _: workshop.equipment(watched).load(agent, read(manifest())))
-    assert sorted(one.already for one in loads) == [False, *[True] * 7]
+    assert sorted(load.already for load in loads) == [False, *[True] * 7]
     assert watched.calls["attach_tool"] == 1
     assert site.tool_names(agent).count("verify") == 1
 
@@ -400,9 +400,9 @@ def test_a_skill_that_asks_for_more_than_is_granted_is_not_loaded(
 
 
 def test_a_skill_that_asks_for_what_is_granted_is_loaded(workshop: Workshop, site: Site) -> None:
-    wanted = manifest(permissions={"egress": "internet", "secrets": ["API_KEY"], "riskLevel": "low"})
+    document = manifest(permissions={"egress": "internet", "secrets": ["API_KEY"], "riskLevel": "low"})
     equipment = workshop.equipment(egress="internet", secrets=frozenset({"API_KEY"}))
-    assert not equipment.load(site.make(), read(wanted)).already
+    assert not equipment.load(site.make(), read(document)).already
 
 
 @rows("required", [True, False])
@@ -419,12 +419,12 @@ def test_a_kind_of_tool_that_is_switched_off_is_refused_or_left_out(
     workshop: Workshop, site: Site, definition: Document, policy: Document, required: bool
 ) -> None:
     agent, equipment = site.make(), workshop.equipment(**policy)
-    wanted = read(skill("x", {"toolName": "t", "description": "", "definition": definition, "required": required}))
+    expected = read(skill("x", {"toolName": "t", "description": "", "definition": definition, "required": required}))
     if required:
         with pytest.raises(Forbidden):
-            equipment.load(agent, wanted)
+            equipment.load(agent, expected)
     else:
-        assert "The optional tool 't' was left out" in equipment.load(agent, wanted).warnings[0]
+        assert "The optional tool 't' was left out" in equipment.load(agent, expected).warnings[0]
     assert site.tool_names(agent) == ["acquire_state_lease"]
 
 

@@ -28,7 +28,7 @@ from tests.support.world import Relay, World
 
 def here(world: World, **others: Deliverer) -> Platforms:
     """The platforms of a process: the mailbox, and these others."""
-    more = [Platform(kind=kind, deliverer=one) for kind, one in others.items()]
+    more = [Platform(kind=kind, deliverer=other) for kind, other in others.items()]
     return Platforms([mailbox_platform(world.mailbox), *more], world.records)
 
 
@@ -58,8 +58,8 @@ def relays() -> Iterator[Callable[..., Relay]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.deliveries.close()
+    for item in made:
+        item.deliveries.close()
 
 
 def letters(world: World, agent: str) -> list[str]:
@@ -67,8 +67,8 @@ def letters(world: World, agent: str) -> list[str]:
 
 
 def test_each_agent_of_a_run_is_told_on_its_own_platform(world: World) -> None:
-    one, two = Elsewhere(), Elsewhere()
-    platforms = here(world, one=one, two=two)
+    elsewhere, two = Elsewhere(), Elsewhere()
+    platforms = here(world, one=elsewhere, two=two)
     first, second, third = living(platforms, "one"), living(platforms, "two"), f"m-{secrets.token_hex(6)}"
     run = world.create(
         workflow({"Both": parallel({"A": task()}, {"B": task()}, {"C": task()})}),
@@ -76,7 +76,7 @@ def test_each_agent_of_a_run_is_told_on_its_own_platform(world: World) -> None:
     )
     world.plane.kick_off(run, "initial")
     world.relay(platforms).pulse()
-    assert [agent for agent, _ in one.asked] == [first]
+    assert [agent for agent, _ in elsewhere.asked] == [first]
     assert [agent for agent, _ in two.asked] == [second]
     assert letters(world, third) == ["Both/2/C"]
     assert world.owed(run) == 0
@@ -86,8 +86,8 @@ def test_an_agent_without_a_record_has_a_mailbox_unless_its_id_is_of_a_platform(
     letta = Platform(kind="letta", deliverer=Elsewhere(), is_own_id=is_own_id)
     platforms = Platforms([mailbox_platform(world.mailbox), letta], world.records, "letta")
     theirs, recorded = f"agent-{uuid.uuid4()}", living(platforms, "webhook")
-    found = platforms.kinds_of((theirs, "greeter", f"agent-{secrets.token_hex(12)}", recorded))
-    assert list(found.values()) == ["letta", MAILBOX, MAILBOX, "webhook"]
+    kinds = platforms.kinds_of((theirs, "greeter", f"agent-{secrets.token_hex(12)}", recorded))
+    assert list(kinds.values()) == ["letta", MAILBOX, MAILBOX, "webhook"]
 
 
 def test_what_a_record_says_counts_at_once_where_it_is_written_and_soon_elsewhere(world: World) -> None:
@@ -149,28 +149,28 @@ def test_what_a_lane_has_no_room_for_stays_owed_and_is_offered_to_others(
     def offered_soon() -> int:
         if not all(real.ask("XINFO", "GROUPS", outbox) for outbox in outboxes):
             return -1  # no thread has looked at this run yet
-        found = [entry for outbox in outboxes for entry in real.ask("XPENDING", outbox, "relay", "-", "+", 100)]
-        return sum(idle > 3_000_000 for _, _, idle, _ in found) if len(found) == 2 * each_owes else -1
+        entries = [entry for outbox in outboxes for entry in real.ask("XPENDING", outbox, "relay", "-", "+", 100)]
+        return sum(idle > 3_000_000 for _, _, idle, _ in entries) if len(entries) == 2 * each_owes else -1
 
     beyond = 2 * each_owes - MOST_WAITING  # as many as wait, and up to one under way for each run
     wait_until(lambda: beyond - len(runs) <= offered_soon() <= beyond)
 
 
 def test_an_agent_whose_platform_is_not_here_is_told_by_a_process_that_has_it(world: World) -> None:
-    one = Elsewhere()
-    with_it, without = here(world, one=one), here(world)
+    elsewhere = Elsewhere()
+    with_it, without = here(world, one=elsewhere), here(world)
     agent = living(with_it, "one")
     run = world.create(chain("A"), agents={"A": agent}, planner="boss")
     world.plane.kick_off(run, "initial")
     world.relay(without).pulse()
     assert world.owed(run) == 1
     assert failures(world, run) == [], "that another process tells it is no news"
-    (finding,) = [one for one in world.diagnosis.explain(run).findings if one.state == "A"]
+    (finding,) = [finding for finding in world.diagnosis.explain(run).findings if finding.state == "A"]
     assert finding.cause is Cause.DELIVERY_FAILED
     assert f"Agent '{agent}' is on the platform 'one', which this process does not have" in finding.sentence
     offer_again(world, run)
     world.relay(with_it).pulse()
-    assert [name for name, _ in one.asked] == [agent]
+    assert [name for name, _ in elsewhere.asked] == [agent]
     assert world.owed(run) == 0
     with pytest.raises(PlatformUnavailable, match="'one'"):
         without.equipper_of(agent)
@@ -186,11 +186,11 @@ def test_why_a_run_stands_names_the_platform_of_its_agent_and_what_is_wrong_with
     world.plane.kick_off(run, "initial")
     world.relay(platforms).pulse()
     diagnosis = Diagnosis(world.plane, RunSignsReader(world.connections), 1.0, platforms.kinds_of)
-    (found,) = diagnosis.explain(run).findings
-    assert f"{agent} (on away) could not be told: The platform cannot be reached" in found.sentence
-    assert "; away does not answer since" in found.sentence
-    assert found.evidence["platforms"] == {agent: "away"}
-    assert found.evidence["platform_errors"] == {"away": "No route."}
+    (finding,) = diagnosis.explain(run).findings
+    assert f"{agent} (on away) could not be told: The platform cannot be reached" in finding.sentence
+    assert "; away does not answer since" in finding.sentence
+    assert finding.evidence["platforms"] == {agent: "away"}
+    assert finding.evidence["platform_errors"] == {"away": "No route."}
     ActivityRecords(world.connections).platform_answers("away")
 
 

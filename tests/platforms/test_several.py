@@ -93,8 +93,8 @@ def workers(world: World, second: Second, default: str = MAILBOX) -> Workers:
     return Workers(platforms, rosters, world.store, assignments, equipment)
 
 
-def staffed(world: World, crew: Workers, asked: Mapping[str, Any], run: str, place: Path) -> MadeWorkers:
-    staffing = read_staffing(dict(asked), import_dirs=(place,), agents_dir=place)
+def staffed(world: World, crew: Workers, request: Mapping[str, Any], run: str, place: Path) -> MadeWorkers:
+    staffing = read_staffing(dict(request), import_dirs=(place,), agents_dir=place)
     return crew.create(CrewWish(workflow_id=run, staffing=staffing))
 
 
@@ -116,15 +116,15 @@ def test_each_agent_is_made_on_the_platform_that_the_workflow_names_for_it(real:
 def test_what_names_no_platform_is_made_where_the_settings_say(real: World, tmp_path: Path) -> None:
     """With Letta configured created workers are Letta's, unless the entry of `agents` says otherwise."""
     second, run = Second(), real.create(chain("A", "B", "C"))
-    wanted = document({"agent_name": "C", "platform": "mailbox"})
-    made = staffed(real, workers(real, second, "second"), wanted, run, tmp_path)
+    expected = document({"agent_name": "C", "platform": "mailbox"})
+    made = staffed(real, workers(real, second, "second"), expected, run, tmp_path)
     assert kinds(real, made) == {"A": "second", "B": "second", "C": "mailbox"}
 
 
 def test_a_document_that_names_platforms_is_valid(tmp_path: Path) -> None:
     def problems(entry: Mapping[str, Any]) -> list[str]:
-        found = validate_document(document(entry), imports_base_dir=tmp_path, skills_base_dir=tmp_path)
-        return [one.path for one in found.problems if one.path.startswith("/agents")]
+        validation = validate_document(document(entry), imports_base_dir=tmp_path, skills_base_dir=tmp_path)
+        return [problem.path for problem in validation.problems if problem.path.startswith("/agents")]
 
     assert problems(PRICING) == []
     assert problems({**PRICING, "platform": "No!"}) == ["/agents/0/platform"]
@@ -134,16 +134,18 @@ def test_tasks_share_an_entry_of_agents_by_its_name(real: World, tmp_path: Path)
     """As they share an agent of an imported file."""
     binding = {"agent_template_ref": {"name": "pricer"}}
     states = {"A": task("B", AgentBinding=binding), "B": task(AgentBinding=binding)}
-    asked = {**document({**PRICING, "agent_name": "pricer"}), **workflow(states)}
-    verdict = validate_document(asked, imports_base_dir=tmp_path, skills_base_dir=tmp_path)
+    request = {**document({**PRICING, "agent_name": "pricer"}), **workflow(states)}
+    verdict = validate_document(request, imports_base_dir=tmp_path, skills_base_dir=tmp_path)
     assert verdict.problems == ()
-    second, run = Second(), real.create(asked)
-    made = staffed(real, workers(real, second), asked, run, tmp_path)
+    second, run = Second(), real.create(request)
+    made = staffed(real, workers(real, second), request, run, tmp_path)
     assert kinds(real, made) == {"A": "second", "B": "second"}
     assert {wish.instructions for wish in second.agents.values()} == {"You price orders."}
-    lost = {**asked, "agents": [{"agent_name": "pricer", "platform": "second"}]}
-    found = validate_document(lost, imports_base_dir=tmp_path, skills_base_dir=tmp_path)
-    assert {one.code for one in found.problems} == {"unresolved_agent"}, "an entry without a description makes nobody"
+    lost = {**request, "agents": [{"agent_name": "pricer", "platform": "second"}]}
+    validation = validate_document(lost, imports_base_dir=tmp_path, skills_base_dir=tmp_path)
+    assert {problem.code for problem in validation.problems} == {"unresolved_agent"}, (
+        "an entry without a description makes nobody"
+    )
 
 
 def test_a_platform_that_is_not_here_is_named_and_nothing_is_left_over(real: World, tmp_path: Path) -> None:
@@ -161,9 +163,13 @@ def test_agents_are_deleted_wherever_they_are_and_again_where_that_failed(real: 
     crew = workers(real, second)
     made = staffed(real, crew, document(PRICING), run, tmp_path)
     second.is_away = True
-    assert {one.state: one.deleted for one in crew.delete_workers(run)} == {"A": True, "B": False, "C": True}
+    assert {dismissed.state: dismissed.deleted for dismissed in crew.delete_workers(run)} == {
+        "A": True,
+        "B": False,
+        "C": True,
+    }
     second.is_away = False
-    assert [(one.state, one.deleted) for one in crew.delete_workers(run)] == [("B", True)]
+    assert [(dismissed.state, dismissed.deleted) for dismissed in crew.delete_workers(run)] == [("B", True)]
     assert second.agents == {}
     assert real.records.platforms_of(tuple(made.agents.values())) == {}
 
@@ -174,7 +180,7 @@ def test_an_agent_that_was_deleted_by_hand_is_made_again_on_its_platform(real: W
     first = staffed(real, crew, document(PRICING), run, tmp_path)
     second.agents.clear()
     again = staffed(real, crew, document(PRICING), run, tmp_path)
-    assert [one.state for one in again.created] == ["B"]
+    assert [item.state for item in again.created] == ["B"]
     assert again.agents["B"] != first.agents["B"]
     assert (again.agents["A"], kinds(real, again)["B"]) == (first.agents["A"], "second")
     assert real.records.platforms_of((first.agents["B"],)) == {}
@@ -203,16 +209,16 @@ def test_a_map_is_served_by_as_many_agents_as_its_task_asks_for(real: World, tmp
     second, run = Second(), real.create(mapping(3), run_input=[1, 2, 3])
     crew = workers(real, second)
     made = staffed(real, crew, mapping(3), run, tmp_path)
-    pool = [one.agent_id for one in made.created]
-    assert ([one.state for one in made.created], len(set(pool))) == (["Price"] * 3, 3)
+    pool = [item.agent_id for item in made.created]
+    assert ([item.state for item in made.created], len(set(pool))) == (["Price"] * 3, 3)
     assert real.meta(run)["agents"]["Price"] == pool
     real.plane.kick_off(run, "initial")
     real.notifications.pulse()
-    told = {agent: [event["target_state"] for event in real.messages(agent)] for agent in pool}
+    target_stateses = {agent: [event["target_state"] for event in real.messages(agent)] for agent in pool}
     items = [f"Each/{n}/Price" for n in range(3)]
-    assert {agent: sorted(states) for agent, states in told.items()} == dict.fromkeys(pool, items)
+    assert {agent: sorted(states) for agent, states in target_stateses.items()} == dict.fromkeys(pool, items)
     again = staffed(real, crew, mapping(3), run, tmp_path)
-    assert (again.created, [one.agent_id for one in again.existing]) == ((), pool)
+    assert (again.created, [item.agent_id for item in again.existing]) == ((), pool)
     assert len(crew.delete_workers(run)) == 3
 
 

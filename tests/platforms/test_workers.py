@@ -32,7 +32,7 @@ def run_id() -> str:
 
 
 def tagged(site: Site, run: str) -> list[str]:
-    return [one.agent_id for one in site.platform.find_agents((f"wf:{run}", "role:worker"))]
+    return [agent.agent_id for agent in site.platform.find_agents((f"wf:{run}", "role:worker"))]
 
 
 def roster(workshop: Workshop, run: str) -> Any:
@@ -40,8 +40,8 @@ def roster(workshop: Workshop, run: str) -> Any:
     return document
 
 
-def create(workers: Workers, asked: CrewWish) -> MadeWorkers:
-    crew = workers.create(asked)
+def create(workers: Workers, crew_wish: CrewWish) -> MadeWorkers:
+    crew = workers.create(crew_wish)
     assert crew.failure is None, crew.failure
     return crew
 
@@ -49,11 +49,11 @@ def create(workers: Workers, asked: CrewWish) -> MadeWorkers:
 def test_each_state_gets_an_agent_that_is_named_and_tagged_for_it(workshop: Workshop, site: Site) -> None:
     run = run_id()
     crew = create(workshop.workers(), wish(site, run, tags=("team:x",)))
-    assert [one.state for one in crew.created] == ["A", "B", "C"]
+    assert [item.state for item in crew.created] == ["A", "B", "C"]
     assert crew.existing == ()
-    found = site.platform.retrieve_agent(crew.agents["B"])
-    assert found.name == f"wf-{run}-B" == crew.created[1].agent_name
-    assert {f"wf:{run}", "state:B", "role:worker", "team:x"} <= set(found.tags)
+    agent = site.platform.retrieve_agent(crew.agents["B"])
+    assert agent.name == f"wf-{run}-B" == crew.created[1].agent_name
+    assert {f"wf:{run}", "state:B", "role:worker", "team:x"} <= set(agent.tags)
     assert site.blocks(crew.agents["B"])["persona"] == "You are a worker.", "D-60"
 
 
@@ -64,8 +64,8 @@ def test_asking_again_returns_the_same_agents_and_makes_none(workshop: Workshop,
     watched = Watched(site.platform)
     again = create(workshop.workers(watched), wish(site, run))
     assert (again.agents, again.created) == (first.agents, ())
-    assert [(one.state, one.agent_id, one.agent_name) for one in again.existing] == [
-        (one.state, one.agent_id, one.agent_name) for one in first.created
+    assert [(item.state, item.agent_id, item.agent_name) for item in again.existing] == [
+        (item.state, item.agent_id, item.agent_name) for item in first.created
     ]
     assert watched.calls == {"find_agents": 1}, "one look whether they are still there"
 
@@ -78,7 +78,7 @@ def test_an_agent_that_somebody_deleted_is_made_again_and_assigned(workshop: Wor
     assert first.assigned == ("A", "B")
     site.platform.delete_agent(first.agents["B"])
     again = create(workshop.workers(), wish(site, run, "A", "B"))
-    assert [one.state for one in again.created] == ["B"]
+    assert [item.state for item in again.created] == ["B"]
     assert again.agents["A"] == first.agents["A"]
     assert again.agents["B"] != first.agents["B"]
     assert again.assigned == ("B",)
@@ -169,7 +169,7 @@ def test_a_state_that_is_assigned_already_gets_no_agent(workshop: Workshop, site
     run = workshop.world.create(chain("A", "B"), agents={"A": "python-worker"})
     crew = create(workshop.workers(), wish(site, run, "A", "B"))
     assert crew.agents["A"] == "python-worker"
-    assert [one.state for one in crew.created] == ["B"]
+    assert [item.state for item in crew.created] == ["B"]
     assert workshop.world.meta(run)["agents"] == {"A": "python-worker", "B": crew.agents["B"]}
 
 
@@ -197,7 +197,7 @@ def test_what_was_made_is_deleted_when_the_rest_cannot_be(workshop: Workshop, si
     refusing = Watched(site.platform, fail={"create_agent": once(InvalidArgument("No such model."), at=at)})
     crew = workshop.workers(refusing).create(wish(site, run))
     assert isinstance(crew.failure, InvalidArgument)
-    assert [one.state for one in crew.undone] == ["A", "B", "C"][: at - 1]
+    assert [staffed.state for staffed in crew.undone] == ["A", "B", "C"][: at - 1]
     assert (crew.agents, crew.created, tagged(site, run)) == ({}, (), [])
     assert roster(workshop, run) is None
     assert len(create(workshop.workers(), wish(site, run)).created) == 3
@@ -210,7 +210,7 @@ def test_what_cannot_be_deleted_is_used_by_the_next_call(workshop: Workshop, sit
     assert crew.undone == ()
     assert "left over" in crew.warnings[0]
     again = create(workshop.workers(), wish(site, run))
-    assert [one.state for one in again.created] == ["C"]
+    assert [item.state for item in again.created] == ["C"]
     assert len(tagged(site, run)) == 3
 
 
@@ -280,7 +280,7 @@ def test_an_existing_agent_that_does_not_exist_is_named(workshop: Workshop) -> N
 def test_states_with_one_reuse_key_share_an_agent(workshop: Workshop, site: Site) -> None:
     """D-68: one agent per state even for 100 trivial states."""
     run = run_id()
-    shared = [replace(one, shared="clerk") for one in site.staffing(*(f"S{number}" for number in range(5)))]
+    shared = [replace(staffing, shared="clerk") for staffing in site.staffing(*(f"S{number}" for number in range(5)))]
     crew = create(workshop.workers(), CrewWish(workflow_id=run, staffing=[*shared, *site.staffing("Own")]))
     assert len(set(crew.agents.values())) == 2 == len(tagged(site, run))
 
@@ -293,7 +293,7 @@ def test_any_state_gets_an_agent_with_a_name_that_every_platform_takes(
     crew = create(workshop.workers(), wish(site, run, state, "Other"))
     name = crew.created[0].agent_name
     assert len(name) <= 56
-    assert all(one.isascii() and (one.isalnum() or one in " -_'") for one in name)
+    assert all(item.isascii() and (item.isalnum() or item in " -_'") for item in name)
     assert create(workshop.workers(), wish(site, run, state)).agents[state] == crew.agents[state]
 
 
@@ -301,7 +301,7 @@ def test_names_that_only_differ_where_they_are_cut_or_replaced_stay_apart(worksh
     """D-67: a random suffix made a name that no later call could find."""
     states = ["x" * 79 + "1", "x" * 79 + "2", "a.b", "a:b", "a-b"]
     run = run_id()
-    names = [one.agent_name for one in create(workshop.workers(), wish(site, run, *states)).created]
+    names = [item.agent_name for item in create(workshop.workers(), wish(site, run, *states)).created]
     assert len(set(names)) == len(states)
 
 
@@ -317,7 +317,7 @@ def test_deleting_the_workers_of_a_run_leaves_all_other_agents(workshop: Worksho
     crew = create(workshop.workers(), wish(site, run))
     set_member(world.ask, world.store.keys(run).meta, ("agents", "C"), stranger)
     results = workshop.workers().delete_workers(run)
-    assert {(one.state, one.agent_id, one.deleted, one.error) for one in results} == {
+    assert {(result.state, result.agent_id, result.deleted, result.error) for result in results} == {
         (state, agent, True, None) for state, agent in crew.agents.items()
     }
     assert tagged(site, run) == []
@@ -338,20 +338,24 @@ def test_a_deletion_that_failed_is_told_and_tried_again(workshop: Workshop, site
     crew = create(workshop.workers(), wish(site, run))
     down = Watched(site.platform, fail={"delete_agent": once(DOWN, at=2)})
     results = workshop.workers(down).delete_workers(run)
-    assert sorted(one.deleted for one in results) == [False, True, True]
-    assert [one.error for one in results if not one.deleted] == ["platform_unavailable: The platform does not answer."]
+    assert sorted(result.deleted for result in results) == [False, True, True]
+    assert [result.error for result in results if not result.deleted] == [
+        "platform_unavailable: The platform does not answer."
+    ]
     again = workshop.workers().delete_workers(run)
-    assert [(one.state, one.deleted) for one in again] == [(one.state, True) for one in results if not one.deleted]
+    assert [(item.state, item.deleted) for item in again] == [
+        (result.state, True) for result in results if not result.deleted
+    ]
     assert tagged(site, run) == []
     assert len(crew.agents) == 3
 
 
 def test_the_planner_and_agents_that_are_to_stay_are_spared(workshop: Workshop, site: Site) -> None:
     run = run_id()
-    staffing = [replace(one, keep=one.state == "B") for one in site.staffing("A", "B", "C")]
+    staffing = [replace(staffing, keep=staffing.state == "B") for staffing in site.staffing("A", "B", "C")]
     crew = create(workshop.workers(), CrewWish(workflow_id=run, staffing=staffing))
     results = workshop.workers().delete_workers(run, spare=(crew.agents["C"],))
-    assert [one.state for one in results] == ["A"]
+    assert [result.state for result in results] == ["A"]
     assert sorted(tagged(site, run)) == sorted([crew.agents["B"], crew.agents["C"]])
 
 
@@ -399,12 +403,12 @@ def test_a_name_is_resolved_when_it_means_one_agent(workshop: Workshop, site: Si
     make = AgentWish(name=name, template=site.agent, bundle=site.bundle)
     with pytest.raises(AgentUnknown):
         workshop.workers().resolve(name)
-    one = site.platform.create_agent(make)
-    assert workshop.workers().resolve(name) == one
+    create_agent = site.platform.create_agent(make)
+    assert workshop.workers().resolve(name) == create_agent
     two = site.platform.create_agent(make)
     with pytest.raises(InvalidArgument) as refused:
         workshop.workers().resolve(name)
-    assert one in refused.value.hint
+    assert create_agent in refused.value.hint
     assert two in refused.value.hint
 
 

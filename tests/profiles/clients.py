@@ -34,14 +34,14 @@ class ProfileClient:
         return Answered(text=content.text, failed=bool(result.is_error))
 
     async def ok(self, tool: str, /, **arguments: Any) -> Any:
-        found = await self.answer(tool, **arguments)
-        assert not found.failed, found.text
-        return found.json
+        answer = await self.answer(tool, **arguments)
+        assert not answer.failed, answer.text
+        return answer.json
 
     async def failed(self, tool: str, /, **arguments: Any) -> Answered:
-        found = await self.answer(tool, **arguments)
-        assert found.failed, found.text
-        return found
+        answer = await self.answer(tool, **arguments)
+        assert answer.failed, answer.text
+        return answer
 
     async def twice(self, tool: str, /, **arguments: Any) -> Any:
         """Make a call whose answer is lost, and make it again: both are answered alike."""

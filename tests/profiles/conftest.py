@@ -28,8 +28,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def profiles_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A real server with dcf as the user of a deployment."""
-    with restricted_redis(short_directory / "profiles") as found:
-        yield found
+    with restricted_redis(short_directory / "profiles") as result:
+        yield result
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +42,8 @@ def site(profiles_redis: RestrictedRedis) -> Iterator[Application]:
 @pytest.fixture(scope="session")
 def url(site: Application) -> Iterator[str]:
     """A server of any profile: keys and headers say which."""
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 @pytest.fixture(scope="session")

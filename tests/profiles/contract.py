@@ -43,8 +43,8 @@ class Contract:
     each: bool = False
 
 
-def names(told: str) -> frozenset[str]:
-    return frozenset(told.split())
+def names(details: str) -> frozenset[str]:
+    return frozenset(details.split())
 
 
 _DETAIL: Final = words("name", "summary", "full", default="summary")

@@ -20,7 +20,7 @@ ROWS = [(profile, name) for profile in SYSTEM_PROFILES for name in CONTRACTS[pro
 def bare(schema: Any) -> Any:
     """A schema without what it tells in words."""
     if isinstance(schema, list):
-        return [bare(one) for one in schema]
+        return [bare(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "properties" in schema:
@@ -31,8 +31,8 @@ def bare(schema: Any) -> Any:
 
 def ordered(schema: Any) -> Any:
     """The same, with required names in one order."""
-    found = bare(schema)
-    return {**found, "required": sorted(found.get("required", ()))}
+    document = bare(schema)
+    return {**document, "required": sorted(document.get("required", ()))}
 
 
 def row(profile: Any, name: str) -> tuple[ProfileTool, Contract]:
@@ -72,8 +72,8 @@ def test_a_profile_has_exactly_the_tools_of_its_system(profile: Any) -> None:
 @rows(("profile", "name"), ROWS)
 def test_a_tool_takes_what_the_table_says(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
-    wanted: Schema = {"type": "object", "properties": contract.takes, "required": list(contract.required)}
-    assert ordered(schema_of(tool.arguments)) == ordered(wanted)
+    schema: Schema = {"type": "object", "properties": contract.takes, "required": list(contract.required)}
+    assert ordered(schema_of(tool.arguments)) == ordered(schema)
 
 
 @rows(("profile", "name"), ROWS)
@@ -81,14 +81,14 @@ def test_a_tool_says_what_it_is_for(profile: Any, name: str) -> None:
     assert len(row(profile, name)[0].description) > 20
 
 
-@rows(("profile", "name"), [one for one in ROWS if CONTRACTS[one[0]][one[1]].required])
+@rows(("profile", "name"), [item for item in ROWS if CONTRACTS[item[0]][item[1]].required])
 def test_a_call_without_a_required_argument_is_told_its_name(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
     for missing in contract.required:
-        given = smallest(contract)
-        del given[missing]
+        value = smallest(contract)
+        del value[missing]
         with pytest.raises(NotDone) as refused:
-            check(tool.arguments, given)
+            check(tool.arguments, value)
         assert refused.value.failure.code == "invalid_argument"
         assert missing in refused.value.failure.paths
         assert "is required" in refused.value.failure.message
@@ -97,10 +97,10 @@ def test_a_call_without_a_required_argument_is_told_its_name(profile: Any, name:
 @rows(("profile", "name"), ROWS)
 def test_names_that_the_original_does_not_know_are_left_out(profile: Any, name: str) -> None:
     tool, contract = row(profile, name)
-    given = smallest(contract)
+    value = smallest(contract)
     if profile == "deepwork":
         return
-    assert check(tool.arguments, {**given, "nobody_knows_this": 1}) == check(tool.arguments, given)
+    assert check(tool.arguments, {**value, "nobody_knows_this": 1}) == check(tool.arguments, value)
 
 
 @rows(("profile", "name"), ROWS)

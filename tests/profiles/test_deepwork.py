@@ -70,9 +70,9 @@ ALL = (Scope.READ, Scope.WORK, Scope.PLAN)
 @pytest.fixture
 async def worker(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
     """A client of an agent of its own, with both jobs."""
-    async with connect(key(site), "deepwork") as found:
-        await register(found)
-        yield found
+    async with connect(key(site), "deepwork") as result:
+        await register(result)
+        yield result
 
 
 def key(site: Application, *more: Scope, agent: str | None = None) -> str:
@@ -82,8 +82,8 @@ def key(site: Application, *more: Scope, agent: str | None = None) -> str:
 
 async def register(client: ProfileClient) -> None:
     for name, text in (("competitive_research", JOB), ("small_job", SMALL)):
-        told = await client.twice("register_session_job", job_name=name, job_definition_yaml=text)
-        assert told["status"] == "registered", told
+        answer = await client.twice("register_session_job", job_name=name, job_definition_yaml=text)
+        assert answer["status"] == "registered", answer
 
 
 async def start(client: ProfileClient, job: str = "competitive_research", workflow: str = "full_analysis") -> Any:
@@ -93,7 +93,7 @@ async def start(client: ProfileClient, job: str = "competitive_research", workfl
 
 
 async def test_workflows_are_listed_with_their_summaries(worker: ProfileClient) -> None:
-    jobs = {one["name"]: one for one in (await worker.ok("get_workflows"))["jobs"]}
+    jobs = {job["name"]: job for job in (await worker.ok("get_workflows"))["jobs"]}
     assert jobs["competitive_research"] == {
         "name": "competitive_research",
         "summary": "Research of competitors",
@@ -122,8 +122,8 @@ async def test_double_finished_step_advances_twice(worker: ProfileClient) -> Non
     done = await worker.twice("finished_step", outputs=["a.md"], notes="Of the second step.")
     assert (done["status"], done["all_outputs"]) == ("workflow_complete", ["a.md", "a.md"])
     assert done["stack"] == []
-    told = await worker.failed("finished_step", outputs=["b.md"])
-    assert "No workflow is under way" in told.text
+    refusal = await worker.failed("finished_step", outputs=["b.md"])
+    assert "No workflow is under way" in refusal.text
 
 
 async def test_a_step_whose_report_may_equal_the_one_before_says_how_to_report_it(worker: ProfileClient) -> None:
@@ -160,8 +160,8 @@ async def test_concurrent_group_skips_members(site: Application, connect: Connec
 
 async def pass_review(reviewer: ProfileClient, author: ProfileClient) -> None:
     """Review what waits, as another agent: the author may not."""
-    told = (await reviewer.answer("get_review_instructions")).text
-    review = re.findall(r"Review (\S+)", told)[-1]
+    text = (await reviewer.answer("get_review_instructions")).text
+    review = re.findall(r"Review (\S+)", text)[-1]
     refused = await author.failed("mark_review_as_passed", review_id=review)
     assert "cannot review it" in refused.text or "is given by" in refused.text
     assert not (await reviewer.answer("mark_review_as_passed", review_id=review)).failed
@@ -195,8 +195,8 @@ async def test_override_reason_lost(site: Application, connect: Connect) -> None
         (entry,) = (await native.ok("read_journal", **here, kind="decision"))["entries"]
         assert entry["details"]["reasoning"] == "Reviewed by phone."
         events = (await native.ok("read_run_events", **here))["events"]
-        (told,) = [one for one in events if one["type"] == "GateOverridden"]
-        assert "Reviewed by phone." in str(told)
+        (details,) = [event for event in events if event["type"] == "GateOverridden"]
+        assert "Reviewed by phone." in str(details)
     assert any("Reviewed by phone." in str(entry) for entry in site.audit.each())
 
 
@@ -267,8 +267,8 @@ async def test_an_agent_with_a_key_does_not_say_that_nobody_reviews(worker: Prof
 async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: ProfileClient) -> None:
     await start(worker)
     await start(worker, "small_job", "only")
-    told = await worker.twice("abort_workflow", explanation="Not needed.")
-    assert told == {
+    answer = await worker.twice("abort_workflow", explanation="Not needed.")
+    assert answer == {
         "aborted_workflow": "small_job/only",
         "aborted_step": "one",
         "explanation": "Not needed.",
@@ -325,10 +325,10 @@ async def test_two_agents_have_sessions_of_their_own_also_of_the_same_name(
 ) -> None:
     await start(worker, "small_job", "only")
     async with connect(key(site), "deepwork") as other:
-        seen = {one["name"] for one in (await other.ok("get_workflows"))["jobs"]}
+        seen = {job["name"] for job in (await other.ok("get_workflows"))["jobs"]}
         assert "competitive_research" not in seen
-        told = await other.failed("finished_step", outputs=[])
-        assert "No workflow is under way" in told.text
+        refusal = await other.failed("finished_step", outputs=[])
+        assert "No workflow is under way" in refusal.text
 
 
 async def test_a_job_that_is_wrong_is_told_of_and_not_kept(worker: ProfileClient) -> None:
@@ -338,8 +338,8 @@ async def test_a_job_that_is_wrong_is_told_of_and_not_kept(worker: ProfileClient
         ("other", SMALL, "is of 'small_job'"),
         ("small_job", SMALL.replace("steps: [one, two]", "steps: [one, three]"), "'three'"),
     ):
-        told = await worker.ok("register_session_job", job_name=name, job_definition_yaml=text)
-        assert wrong in told["error"]
+        answer = await worker.ok("register_session_job", job_name=name, job_definition_yaml=text)
+        assert wrong in answer["error"]
     assert (await worker.ok("get_session_job", job_name="small_job"))["job_definition_yaml"] == SMALL
     assert "error" in await worker.ok("get_session_job", job_name="bad")
 
@@ -364,8 +364,8 @@ async def test_a_failed_review_comes_back_with_the_failed_criteria_only(
     await worker.ok("finished_step", outputs=["interviews.md"])
     await worker.ok("finished_step", outputs=["numbers.csv"])
     async with connect(key(site, agent=reviewer), "deepwork") as other:
-        told = (await other.answer("get_review_instructions")).text
-        run, state, gate, content = re.findall(r"Review (\S+)", told)[-1].split(":")
+        text = (await other.answer("get_review_instructions")).text
+        run, state, gate, content = re.findall(r"Review (\S+)", text)[-1].split(":")
     async with connect(key(site, agent=reviewer)) as native:
         good = {"criterion": "Sums are right.", "passed": True}
         bad = {"criterion": "Each number has a source.", "passed": False, "feedback": "The third has none."}
@@ -389,9 +389,9 @@ async def test_jobs_of_the_catalogue_are_served_and_those_that_are_wrong_are_tol
             await planner.ok("put_definition", kind="job", name=name, content=text)
         wrong = f"wrong_{secrets.token_hex(4)}"
         await planner.ok("put_definition", kind="job", name=wrong, content={"name": wrong, "steps": []})
-    told = await worker.ok("get_workflows")
-    assert {one["name"] for one in told["jobs"]} >= {*names, "competitive_research"}
-    assert any(one.startswith(f"{wrong}: ") for one in told["problems"])
+    answer = await worker.ok("get_workflows")
+    assert {job["name"] for job in answer["jobs"]} >= {*names, "competitive_research"}
+    assert any(problem.startswith(f"{wrong}: ") for problem in answer["problems"])
     assert (await start(worker, names[0], "only"))["begin_step"]["step_instructions"] == "Do the shared one."
     assert (await start(worker, "small_job", "only"))["begin_step"]["step_instructions"] == "Do one."
 

@@ -102,9 +102,9 @@ def serving(application: Application, project: Path) -> Serving:
 
     @asynccontextmanager
     async def served(command: str | None = None) -> AsyncIterator[ProfileClient]:
-        found = served_project(project, command, here=True)
-        assert found is not None
-        server = build_server(application, added=found.additions(application))
+        result = served_project(project, command, here=True)
+        assert result is not None
+        server = build_server(application, added=result.additions(application))
         async with Client(server) as client:
             yield ProfileClient(client=client)
 
@@ -145,8 +145,8 @@ async def test_the_usage_pattern_of_the_document_reaches_its_end(serving: Servin
         second = (await client.ok("finished_step", outputs=["competitors.md"]))["begin_step"]
         assert second["session_id"] == first["session_id"]
         (project / "report.md").write_text("42")
-        told = await client.ok("finished_step", outputs=["report.md"], notes="A draft.")
-        assert (told["status"], told["feedback"], told["failed_criteria"]) == (
+        answer = await client.ok("finished_step", outputs=["report.md"], notes="A draft.")
+        assert (answer["status"], answer["feedback"], answer["failed_criteria"]) == (
             "needs_work",
             "Add the sources.",
             [NOT_MET],
@@ -163,11 +163,11 @@ async def test_the_command_gets_the_criteria_the_outputs_and_the_notes(serving: 
         (project / "report.md").write_text("42 (source)")
         (project / "picture.png").write_bytes(b"\0\1")
         await client.ok("finished_step", outputs=["report.md", "picture.png"], notes="The second draft.")
-    asked = (project / "asked.txt").read_text()
-    assert "1. Every number has a source.\n2. It names three competitors." in asked
-    assert "42 (source)" in asked
-    assert "[picture.png: a binary file of 2 bytes]" in asked
-    assert "The second draft." in asked
+    doc = (project / "asked.txt").read_text()
+    assert "1. Every number has a source.\n2. It names three competitors." in doc
+    assert "42 (source)" in doc
+    assert "[picture.png: a binary file of 2 bytes]" in doc
+    assert "The second draft." in doc
 
 
 async def test_the_command_of_the_option_takes_the_place_of_the_configured_one(serving: Serving, project: Path) -> None:
@@ -256,9 +256,9 @@ async def test_a_missing_output_is_an_error_in_the_words_of_the_profile(serving:
 async def test_a_directory_without_jobs_says_so(serving: Serving, project: Path) -> None:
     (project / ".deepwork/jobs").rename(project / "elsewhere")
     async with serving() as client:
-        told = await client.ok("get_workflows")
-        (problem,) = told["problems"]
-        assert (told["jobs"], problem.startswith(f"There is no directory .deepwork/jobs below {project}.")) == (
+        answer = await client.ok("get_workflows")
+        (problem,) = answer["problems"]
+        assert (answer["jobs"], problem.startswith(f"There is no directory .deepwork/jobs below {project}.")) == (
             [],
             True,
         )
@@ -301,7 +301,7 @@ async def test_the_same_call_after_needs_work_is_reviewed_again(serving: Serving
         await begun(client, project)
         (project / "report.md").write_text("42")
         wrong = [await client.ok("finished_step", outputs=["report.md"]) for _ in range(2)]
-        assert [told["failed_criteria"] for told in wrong] == [[NOT_MET], [NOT_MET]]
+        assert [details["failed_criteria"] for details in wrong] == [[NOT_MET], [NOT_MET]]
         assert reviews(project) == 2
         (project / "review.py").write_text(REVIEW.replace('"(source)" in asked', "True"))
         done = await client.twice("finished_step", outputs=["report.md"])
@@ -314,8 +314,8 @@ async def test_missing_outputs_are_named_to_the_agent_and_to_the_reviewer(servin
         await client.ok("start_workflow", **WISH, instance_id=secrets.token_hex(4))
         first = await client.twice("finished_step", outputs=["other.md"])
         assert (first["status"], first["missing_outputs"]) == ("next_step", ["competitors.md"])
-        told = await client.ok("finished_step", outputs=[])
-        assert (told["status"], told["missing_outputs"]) == ("needs_work", ["report.md"])
+        answer = await client.ok("finished_step", outputs=[])
+        assert (answer["status"], answer["missing_outputs"]) == ("needs_work", ["report.md"])
         (project / "report.md").write_text("42 (source)")
         assert "missing_outputs" not in await client.ok("finished_step", outputs=["./report.md"])
     assert "[Expected outputs that the author did not report: report.md]" not in (project / "asked.txt").read_text()

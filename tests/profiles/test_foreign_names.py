@@ -46,18 +46,18 @@ def test_what_dcf_refuses_is_told_without_names_of_foreign_tools(name: str) -> N
     sentences = refusals()
     assert any(word in text for text in sentences for word in foreign)
     for text in sentences:
-        told = in_own_words(Failure(code="c", message=text, hint=text, is_native=True), profile, tool, NATIVE)
-        assert foreign.isdisjoint(names_in(told.sentence)), told.sentence
-        assert told.hint
+        failure = in_own_words(Failure(code="c", message=text, hint=text, is_native=True), profile, tool, NATIVE)
+        assert foreign.isdisjoint(names_in(failure.sentence)), failure.sentence
+        assert failure.hint
 
 
 def test_sentences_that_name_no_foreign_tool_stay() -> None:
     profile = profile_of("deepwork")
     hint = "Call finished_step again. list_gates shows what waits; look there. Ask the user."
     failure = Failure(code="c", message="override_gate needs the scope 'override'.", hint=hint, is_native=True)
-    told = in_own_words(failure, profile, "finished_step", NATIVE)
-    assert told.message == "finished_step needs the scope 'override'."
-    assert told.hint == "Call finished_step again. Ask the user."
+    details = in_own_words(failure, profile, "finished_step", NATIVE)
+    assert details.message == "finished_step needs the scope 'override'."
+    assert details.hint == "Call finished_step again. Ask the user."
 
 
 def test_what_a_profile_writes_itself_stays_as_it_is() -> None:

@@ -33,8 +33,8 @@ def keys_of(site: Application, page: str) -> dict[str, list[str]]:
 
 
 async def completed(client: ProfileClient, step: dict[str, Any], **more: Any) -> str:
-    found = await client.twice("complete_step", stepId=step["id"], **({"output": STEP_OUTPUT} | more))
-    return str(found["state"])
+    answer = await client.twice("complete_step", stepId=step["id"], **({"output": STEP_OUTPUT} | more))
+    return str(answer["state"])
 
 
 async def test_midex_members_start_and_complete_steps_with_keys_of_their_own(
@@ -43,11 +43,11 @@ async def test_midex_members_start_and_complete_steps_with_keys_of_their_own(
     made, name = keys_of(site, "midex.md"), f"ship-{secrets.token_hex(4)}"
     await defined(site, "workflow", name, "# Ship", attributes_json={"phases": PHASES})
     crew, analyst, helga = (connect(made[agent][0]) for agent in ("crew", "analyst", "helga"))
-    async with crew as orchestrator, analyst as one, helga as other:
+    async with crew as orchestrator, analyst as item, helga as other:
         run = (await orchestrator.ok("start_execution", workflowName=name))["id"]
         await orchestrator.twice("transition_workflow_state", executionId=run, newState="running")
-        look = await one.twice("start_step", executionId=run, stepName="look", phaseName="analysis")
-        assert await completed(one, look) == "completed", "a phase names its agent"
+        look = await item.twice("start_step", executionId=run, stepName="look", phaseName="analysis")
+        assert await completed(item, look) == "completed", "a phase names its agent"
         refused = await other.failed("start_step", executionId=run, stepName="help")
         assert "'helga' is no member" in refused.text
         assert 'members ["helga"]' in refused.text
@@ -58,12 +58,12 @@ async def test_midex_members_start_and_complete_steps_with_keys_of_their_own(
         assert await completed(other, helped) == "completed"
         begun = await orchestrator.ok("start_step", executionId=run, stepName="build")
         assert await completed(other, begun, output=None, error="No compiler.") == "failed"
-        again = await one.ok("start_step", executionId=run, stepName="build")
+        again = await item.ok("start_step", executionId=run, stepName="build")
         assert await completed(orchestrator, again) == "completed", "the step of a member"
         await other.twice("store_artifact", executionId=run, name="notes.md", contentType="markdown", content="# Notes")
         await other.failed("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
         await orchestrator.twice("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
-        details = await one.ok("get_execution_details", executionId=run)
+        details = await item.ok("get_execution_details", executionId=run)
         assert [(step["stepName"], step["state"]) for step in details["steps"]] == [
             (step, "completed") for step in ("look", "help", "build")
         ]
@@ -94,8 +94,8 @@ async def test_mission_control_members_start_and_complete_tasks_with_keys_of_the
         workflow = (await lead.ok("start_workflow", name="shop", objective="Sell.", profile="standard"))["workflow_id"]
         phase = {"workflow_id": workflow, "number": 1, "name": "Analysis"}
         begun = await lead.ok("start_phase", **phase)
-        told = {"caller_type": "subagent", "agent_name": "analyzer", "name": "Look", "goal": "Look at it."}
-        wish = {"workflow_id": workflow, "phase_id": begun["phase_id"], **told}
+        details = {"caller_type": "subagent", "agent_name": "analyzer", "name": "Look", "goal": "Look at it."}
+        wish = {"workflow_id": workflow, "phase_id": begun["phase_id"], **details}
         assert (await member.failed("start_task", **wish)).json["code"] == "FORBIDDEN"
         assert (await lead.ok("start_phase", **phase, members=["analyzer"]))["already_exists"]
         task = await member.ok("start_task", **wish)
@@ -118,8 +118,8 @@ async def test_deepwork_keys_of_one_agent_share_a_run_and_a_reviewer_judges_it(
         after = await second.ok("finished_step", outputs=["competitors.md"])
         assert after["begin_step"]["step_id"] == "interviews"
         waits = (await first.ok("finished_step", outputs=["interviews.md"]))["waits_for_review"]
-        told = (await rita.answer("get_review_instructions")).text
-        (review,) = (found for found in re.findall(r"Review (\S+)", told) if waits["workflow_id"] in found)
+        text = (await rita.answer("get_review_instructions")).text
+        (review,) = (result for result in re.findall(r"Review (\S+)", text) if waits["workflow_id"] in result)
         own = await second.failed("mark_review_as_passed", review_id=review)
         assert "cannot review it" in own.text
         assert not (await rita.answer("mark_review_as_passed", review_id=review)).failed

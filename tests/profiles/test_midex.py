@@ -37,8 +37,8 @@ WORKFLOW_OUTPUT = {
 @pytest.fixture
 async def client(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
     key = site.keys.create(EVERYBODY, agent_id=None, label=None, life_s=None, profile="midex")
-    async with connect(key.text) as found:
-        yield found
+    async with connect(key.text) as result:
+        yield result
 
 
 async def started(client: ProfileClient, name: str = "feature", **more: Any) -> str:
@@ -97,7 +97,7 @@ async def test_an_execution_that_stands_is_resumed(client: ProfileClient, state:
     run = await started(client)
     await moved(client, run, state, error="Somebody must look.")
     assert await state_of(client, run) == state
-    assert run in {one["id"] for one in await client.ok("get_incomplete_executions", workflowName="feature")}
+    assert run in {answer["id"] for answer in await client.ok("get_incomplete_executions", workflowName="feature")}
     refused = await client.failed("start_step", executionId=run, stepName="now")
     assert state in refused.text
     assert await client.twice("resume_execution", executionId=run) == {"success": True}
@@ -111,11 +111,11 @@ async def test_resume_re_times_out(client: ProfileClient, site: Application) -> 
     await moved(client, run, "timeout")
     stopped = (await client.ok("get_execution_details", executionId=run))["execution"]
     assert "timeoutAt" not in stopped
-    assert run in {one["id"] for one in await client.ok("check_execution_timeout")}
+    assert run in {answer["id"] for answer in await client.ok("check_execution_timeout")}
     await client.ok("resume_execution", executionId=run)
     after = (await client.ok("get_execution_details", executionId=run))["execution"]["timeoutAt"]
     assert after > before
-    assert run not in {one["id"] for one in await client.ok("check_execution_timeout")}
+    assert run not in {answer["id"] for answer in await client.ok("check_execution_timeout")}
 
 
 async def test_steps_wait_for_the_steps_they_depend_on(client: ProfileClient) -> None:
@@ -136,7 +136,7 @@ async def test_unmet_deps_leave_a_burnt_row(client: ProfileClient) -> None:
     refused = await client.failed("start_step", executionId=run, stepName="implement", dependsOn=[first["id"]])
     assert refused.text.startswith("Error: ")
     steps = (await client.ok("get_execution_details", executionId=run))["steps"]
-    assert [one["stepName"] for one in steps] == ["analyze"]
+    assert [step["stepName"] for step in steps] == ["analyze"]
     await client.ok("complete_step", stepId=first["id"])
     again = await client.ok("start_step", executionId=run, stepName="implement", dependsOn=[first["id"]])
     assert again["state"] == "running"
@@ -178,7 +178,7 @@ async def test_an_execution_is_completed_with_an_output_that_fulfils_its_contrac
     read = (await client.ok("get_execution_details", executionId=run))["execution"]
     assert read["state"] == "completed"
     assert read["completedAt"]
-    assert run in {one["id"] for one in await client.ok("get_execution_history", state="completed", limit=10)}
+    assert run in {answer["id"] for answer in await client.ok("get_execution_history", state="completed", limit=10)}
     failed = await started(client)
     await client.twice("complete_execution", executionId=failed, error="No way.")
     read = (await client.ok("get_execution_details", executionId=failed))["execution"]
@@ -227,13 +227,13 @@ async def test_an_escalated_execution_is_completed_once_its_steps_have_ended(cli
 async def test_offset_without_limit(client: ProfileClient) -> None:
     name = "offsets"
     runs = [await started(client, name) for _ in range(3)]
-    found = await client.ok("get_execution_history", workflowName=name, offset=1)
-    assert [one["id"] for one in found] == [runs[1], runs[0]]
+    answer = await client.ok("get_execution_history", workflowName=name, offset=1)
+    assert [item["id"] for item in answer] == [runs[1], runs[0]]
     run = await started(client)
     for number in range(3):
         await kept(client, run, f"Finding {number}", category="offsets")
-    found = await client.ok("query_findings", category="offsets", offset=1)
-    assert len(found) == 2
+    answer = await client.ok("query_findings", category="offsets", offset=1)
+    assert len(answer) == 2
 
 
 @record(frozen=True, kw_only=True)
@@ -251,23 +251,23 @@ async def test_of_a_list_only_the_executions_are_read_that_are_shown(client: Pro
     runs = [await started(client, "listed") for _ in range(4)]
     await client.ok("complete_execution", executionId=runs[3], error="No.")
     await moved(client, runs[1], "timeout")
-    for asked, shown, reads in (
+    for request, shown, reads in (
         ({"offset": 2, "limit": 1}, [runs[1]], 1),
         ({"state": "failed"}, [runs[3]], 2),  # one is paused: what that means is not in the list of runs
         ({"state": "running", "offset": 1}, [runs[0]], 2),
     ):
         native = Counted(application=site, caller=key_of(*EVERYBODY), meter=meter_of(Settings()))
-        told, failed = await call_profile(
-            PROFILE, PROFILE.tools["get_execution_history"], native, {"workflowName": "listed", **asked}
+        details, failed = await call_profile(
+            PROFILE, PROFILE.tools["get_execution_history"], native, {"workflowName": "listed", **request}
         )
-        assert (failed, [one["id"] for one in told]) == (False, shown)
+        assert (failed, [item["id"] for item in details]) == (False, shown)
         assert native.called.count("read_workflow_control_plane") == reads
 
 
 async def kept(client: ProfileClient, run: str, title: str, **more: Any) -> dict[str, Any]:
-    told = {"severity": "high", "category": "security", "description": f"{title}, at length."}
-    found: dict[str, Any] = await client.ok("store_finding", executionId=run, title=title, **{**told, **more})
-    return found
+    details = {"severity": "high", "category": "security", "description": f"{title}, at length."}
+    answer: dict[str, Any] = await client.ok("store_finding", executionId=run, title=title, **{**details, **more})
+    return answer
 
 
 async def test_search_raises_on_punctuation(client: ProfileClient) -> None:
@@ -276,9 +276,9 @@ async def test_search_raises_on_punctuation(client: ProfileClient) -> None:
     assert set(finding) == MIDEX["store_finding"].answer
     for text in ("c++", "foo-bar", '"unbalanced', "AND OR NOT", "*", "a:b", "(", "'"):
         assert isinstance(await client.ok("query_findings", searchText=text), list)
-    found = await client.ok("query_findings", searchText="overflow code", tags=["cpp"], severity=["high", "critical"])
-    assert [one["id"] for one in found] == [finding["id"]]
-    assert found[0]["score"] > 0
+    answer = await client.ok("query_findings", searchText="overflow code", tags=["cpp"], severity=["high", "critical"])
+    assert [item["id"] for item in answer] == [finding["id"]]
+    assert answer[0]["score"] > 0
 
 
 async def test_project_query_misses_global(client: ProfileClient) -> None:
@@ -290,8 +290,8 @@ async def test_project_query_misses_global(client: ProfileClient) -> None:
     assert (everywhere["isGlobal"], everywhere["projectId"]) == (True, None)
 
     async def titles(**more: Any) -> list[str]:
-        found = await client.ok("query_findings", projectId=project, category="union", **more)
-        return [one["title"] for one in found]
+        answer = await client.ok("query_findings", projectId=project, category="union", **more)
+        return [item["title"] for item in answer]
 
     assert await titles() == ["Everywhere", "Own"], "newest first"
     assert await titles(isGlobal=False) == ["Own"]
@@ -302,13 +302,13 @@ async def test_two_projects_may_have_folders_of_the_same_name(client: ProfileCli
     for path in ("/srv/one/app", "/srv/two/app"):
         await client.ok("start_execution", workflowName="feature", projectPath=path)
     listed = await client.ok("list_projects", limit=10)
-    found = [one for one in listed if one["path"] in {"/srv/one/app", "/srv/two/app"}]
-    assert [one["name"] for one in found] == ["app", "app"]
-    assert len({one["id"] for one in found}) == 2
-    assert set(found[0]) == MIDEX["list_projects"].answer
+    result = [item for item in listed if item["path"] in {"/srv/one/app", "/srv/two/app"}]
+    assert [item["name"] for item in result] == ["app", "app"]
+    assert len({item["id"] for item in result}) == 2
+    assert set(result[0]) == MIDEX["list_projects"].answer
     assert await client.ok("get_project_context", projectPath="/srv/nowhere") is None
-    run = await client.ok("start_execution", workflowName="feature", projectId=found[0]["id"])
-    assert run["projectId"] == found[0]["id"]
+    run = await client.ok("start_execution", workflowName="feature", projectId=result[0]["id"])
+    assert run["projectId"] == result[0]["id"]
 
 
 async def defined(site: Application, kind: str, name: str, content: Any, **more: Any) -> None:
@@ -329,14 +329,14 @@ async def test_content_comes_from_the_catalogue(client: ProfileClient, site: App
     assert named["item"] == {"name": "build-it"}
     summary = await client.ok("get_workflow", workflowName="build-it")
     assert (summary["item"]["content"], summary["item"]["complexity"]) == ("", "simple")
-    assert [one["allowParallel"] for one in summary["item"]["phases"]] == [True, True]
+    assert [phase["allowParallel"] for phase in summary["item"]["phases"]] == [True, True]
     full = await client.ok("get_workflow", workflowName="build-it", detailLevel="full", fields=["content"])
     assert full["item"] == {"name": "build-it", "content": "# Build"}
     known = full["metadata"]["fileHash"]
     assert await client.ok("get_workflow", workflowName="build-it", ifNoneMatch=known) == {"notModified": True}
     assert await client.ok("get_workflow", workflowName="nothing-there") is None
-    found = await client.ok("search_workflows", tags=["a", "b"], keywords=["ship"], complexity="simple")
-    assert "build-it" in {one["item"]["name"] for one in found}
+    answer = await client.ok("search_workflows", tags=["a", "b"], keywords=["ship"], complexity="simple")
+    assert "build-it" in {item["item"]["name"] for item in answer}
     assert await client.ok("search_workflows", tags=["a", "nobody-has-this"]) == []
     run = await client.ok("start_execution", workflowName="build-it")
     assert run["phases"][1] == {
@@ -351,8 +351,8 @@ async def test_content_comes_from_the_catalogue(client: ProfileClient, site: App
 async def test_artifacts_are_kept_as_they_are(client: ProfileClient) -> None:
     run = await started(client)
     step = await client.ok("start_step", executionId=run, stepName="write")
-    told = {"executionId": run, "stepId": step["id"], "name": "report.md", "contentType": "markdown"}
-    text = await client.twice("store_artifact", **told, content="# Report", metadata={"pages": 1})
+    details = {"executionId": run, "stepId": step["id"], "name": "report.md", "contentType": "markdown"}
+    text = await client.twice("store_artifact", **details, content="# Report", metadata={"pages": 1})
     assert MIDEX["store_artifact"].answer <= set(text)
     assert (text["sizeBytes"], text["contentType"], text["stepId"]) == (8, "markdown", step["id"])
     assert text["metadata"] == {"pages": 1}
@@ -363,8 +363,8 @@ async def test_artifacts_are_kept_as_they_are(client: ProfileClient) -> None:
     read = await client.ok(
         "get_execution_details", executionId=run, includeLogs=True, includeArtifacts=True, includeFindings=True
     )
-    assert [one["name"] for one in read["artifacts"]] == ["report.md", "a.bin"]
-    assert [one["title"] for one in read["findings"]] == ["Found"]
+    assert [artifact["name"] for artifact in read["artifacts"]] == ["report.md", "a.bin"]
+    assert [finding["title"] for finding in read["findings"]] == ["Found"]
     assert read["logs"] == []
 
 
@@ -372,23 +372,23 @@ async def test_redaction_eats_identifiers(client: ProfileClient, site: Applicati
     name = "a_very_long_identifier_that_is_no_secret_at_all"
     secret = "ghp_" + "a1B2" * 9
     await defined(site, "persona", "writer", f"Call {name} with {secret}.")
-    found = await client.ok("get_agent_persona", agentName="writer", detailLevel="full")
-    assert name in found["item"]["content"]
-    assert secret not in found["item"]["content"]
-    assert found["metadata"]["redacted"] == {"github_token": 1}
+    answer = await client.ok("get_agent_persona", agentName="writer", detailLevel="full")
+    assert name in answer["item"]["content"]
+    assert secret not in answer["item"]["content"]
+    assert answer["metadata"]["redacted"] == {"github_token": 1}
 
 
 async def test_rules_are_found_by_file_types(client: ProfileClient, site: Application) -> None:
     await defined(site, "rule", "python-rule", "Types.", globs_json=["*.py"], tags_json=["typing"])
     await defined(site, "rule", "always-rule", "Kind words.", always_apply=True)
-    found = await client.ok("get_relevant_rules", fileTypes=["src/a.py"], tags=["typing", "other"])
-    assert [one["item"]["name"] for one in found] == ["python-rule"]
+    answer = await client.ok("get_relevant_rules", fileTypes=["src/a.py"], tags=["typing", "other"])
+    assert [item["item"]["name"] for item in answer] == ["python-rule"]
     for level in ("name", "full"):
-        found = await client.ok("get_relevant_rules", tags=["typing"], detailLevel=level, includeHash=False)
-        assert [rule["item"]["name"] for rule in found] == ["python-rule"]
-        assert "fileHash" not in found[0]["metadata"]
-    found = await client.ok("get_relevant_rules", alwaysApply=True)
-    assert "always-rule" in {one["item"]["name"] for one in found}
+        answer = await client.ok("get_relevant_rules", tags=["typing"], detailLevel=level, includeHash=False)
+        assert [rule["item"]["name"] for rule in answer] == ["python-rule"]
+        assert "fileHash" not in answer[0]["metadata"]
+    answer = await client.ok("get_relevant_rules", alwaysApply=True)
+    assert "always-rule" in {item["item"]["name"] for item in answer}
 
 
 async def test_what_is_not_there_is_null_or_refused(client: ProfileClient) -> None:
@@ -416,17 +416,17 @@ async def test_a_contract_of_the_catalogue_that_is_no_schema_is_told_of(
 
 async def test_what_is_a_persons_is_redacted_where_that_is_asked_for(client: ProfileClient, site: Application) -> None:
     name = f"lead-{secrets.token_hex(4)}"
-    told = {"kind": "persona", "name": name, "content": "Ask ann@example.org."}
-    assert (await ask(site, key_of(*Scope), "put_definition", **told)).code == "ok"
-    asked = {"agentName": name, "detailLevel": "full"}
-    shown = await client.ok("get_agent_persona", **asked)
+    details = {"kind": "persona", "name": name, "content": "Ask ann@example.org."}
+    assert (await ask(site, key_of(*Scope), "put_definition", **details)).code == "ok"
+    request = {"agentName": name, "detailLevel": "full"}
+    shown = await client.ok("get_agent_persona", **request)
     assert shown["item"]["content"] == "Ask ann@example.org."
     secret = "ghp_" + "a1B2" * 9
-    both = {**told, "content": f"Ask ann@example.org with {secret}."}
+    both = {**details, "content": f"Ask ann@example.org with {secret}."}
     assert (await ask(site, key_of(*Scope), "put_definition", **both)).code == "ok"
-    partly = await client.ok("get_agent_persona", **asked, redactPolicy="pii")
+    partly = await client.ok("get_agent_persona", **request, redactPolicy="pii")
     assert partly["item"]["content"] == f"Ask [redacted email] with {secret}."
-    assert (await ask(site, key_of(*Scope), "put_definition", **told)).code == "ok"
-    hidden = await client.ok("get_agent_persona", **asked, redactPolicy="pii+secrets")
+    assert (await ask(site, key_of(*Scope), "put_definition", **details)).code == "ok"
+    hidden = await client.ok("get_agent_persona", **request, redactPolicy="pii+secrets")
     assert hidden["item"]["content"] == "Ask [redacted email]."
     assert hidden["metadata"]["redacted"] == {"email": 1}

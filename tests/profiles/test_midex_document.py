@@ -29,8 +29,8 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def client(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
     key = site.keys.create(EVERYBODY, agent_id=None, label=None, life_s=None, profile="midex")
-    async with connect(key.text) as found:
-        yield found
+    async with connect(key.text) as result:
+        yield result
 
 
 @asynccontextmanager
@@ -38,8 +38,8 @@ async def local_user(site: Application) -> AsyncIterator[ProfileClient]:
     """Serve the user of this machine, as over stdio."""
     settings = Settings.model_validate({"redis_url": site.redis_url, "profile": "midex", "auth": "off"})
     with open_application(settings) as opened:
-        async with Client(build_server(opened)) as found:
-            yield ProfileClient(client=found)
+        async with Client(build_server(opened)) as client:
+            yield ProfileClient(client=client)
 
 
 async def test_an_execution_has_a_uuid(client: ProfileClient) -> None:
@@ -95,8 +95,8 @@ async def test_details_have_the_contents_of_artifacts(client: ProfileClient) -> 
     for name, kind, content in stored:
         await client.ok("store_artifact", executionId=run, name=name, contentType=kind, content=content)
     details = await client.ok("get_execution_details", executionId=run, includeArtifacts=True)
-    found = {artifact["name"]: (artifact["contentType"], artifact["content"]) for artifact in details["artifacts"]}
-    assert found == {name: (kind, content) for name, kind, content in stored}
+    result = {artifact["name"]: (artifact["contentType"], artifact["content"]) for artifact in details["artifacts"]}
+    assert result == {name: (kind, content) for name, kind, content in stored}
 
 
 async def test_details_leave_out_contents_for_which_there_is_no_room(client: ProfileClient) -> None:
@@ -158,7 +158,7 @@ async def test_findings_are_found_by_the_operators_of_the_document(client: Profi
     for finding in (sql, ldap):
         await client.ok("store_finding", **here, **finding)
     every = {sql["title"], ldap["title"]}
-    for text, wanted in {
+    for text, expected in {
         "security": every,
         "injections": every,
         "sql AND security": {sql["title"]},
@@ -170,8 +170,8 @@ async def test_findings_are_found_by_the_operators_of_the_document(client: Profi
         "xss": set(),
         'c++ "': set(),
     }.items():
-        found = await client.ok("query_findings", executionId=run, searchText=text, severity=["high", "critical"])
-        assert {finding["title"] for finding in found} == wanted, text
+        answer = await client.ok("query_findings", executionId=run, searchText=text, severity=["high", "critical"])
+        assert {finding["title"] for finding in answer} == expected, text
 
 
 @rows(

@@ -36,8 +36,8 @@ async def test_an_unknown_project_has_no_executions_and_no_findings_but_global_o
     await kept(client, run, "Everywhere", category="unknown-project", isGlobal=True)
 
     async def titles(**more: Any) -> list[str]:
-        found = await client.ok("query_findings", category="unknown-project", **more)
-        return [finding["title"] for finding in found]
+        answer = await client.ok("query_findings", category="unknown-project", **more)
+        return [finding["title"] for finding in answer]
 
     assert await titles(projectId=1) == ["Everywhere"]
     assert await titles(projectId=1, isGlobal=False) == []

@@ -21,14 +21,14 @@ EVERYBODY = (Scope.READ, Scope.WORK, Scope.PLAN)
 async def joined(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
     """A client with a key of its own."""
     key = site.keys.create(EVERYBODY, agent_id=None, label=None, life_s=None, profile="mission-control")
-    async with connect(key.text) as found:
-        yield found
+    async with connect(key.text) as result:
+        yield result
 
 
 @pytest.fixture
 async def client(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
-    async with joined(site, connect) as found:
-        yield found
+    async with joined(site, connect) as result:
+        yield result
 
 
 async def phase_of(client: ProfileClient, **more: Any) -> tuple[str, str]:
@@ -39,25 +39,25 @@ async def phase_of(client: ProfileClient, **more: Any) -> tuple[str, str]:
 
 
 async def task_of(client: ProfileClient, phase: str, name: str = "Task", **more: Any) -> str:
-    told = {"caller_type": "subagent", "agent_name": "ada", "goal": "Do it."}
-    found = await client.ok(
-        "start_task", workflow_id=phase.partition(":")[0], phase_id=phase, name=name, **{**told, **more}
+    details = {"caller_type": "subagent", "agent_name": "ada", "goal": "Do it."}
+    answer = await client.ok(
+        "start_task", workflow_id=phase.partition(":")[0], phase_id=phase, name=name, **{**details, **more}
     )
-    return str(found["task_id"])
+    return str(answer["task_id"])
 
 
 async def done(client: ProfileClient, task: str, status: str = "success", **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await client.ok(
+    answer: dict[str, Any] = await client.ok(
         "complete_task", task_id=task, status=status, outcome={"summary": f"It is {status}."}, **more
     )
-    return found
+    return answer
 
 
 async def context(client: ProfileClient, workflow: str, *include: str, **filters: Any) -> dict[str, Any]:
-    found: dict[str, Any] = await client.ok(
+    answer: dict[str, Any] = await client.ok(
         "get_context", workflow_id=workflow, include=list(include), **({"filter": filters} if filters else {})
     )
-    return found
+    return answer
 
 
 async def test_every_answer_has_the_members_of_the_contract(client: ProfileClient) -> None:
@@ -159,7 +159,7 @@ async def test_since_loses_events(client: ProfileClient) -> None:
     )
     assert decision["created_at"] > later["created_at"]
     read = await context(client, workflow, "decisions", "milestones", "tasks", since=decision["created_at"])
-    assert [one["id"] for one in read["decisions"]] == [decision["decision_id"]]
+    assert [decision["id"] for decision in read["decisions"]] == [decision["decision_id"]]
     assert read["milestones_count"] == 0
     assert read["tasks_count"] == 1, "something happened in it since then"
     assert read["filters_applied"] == {"since": decision["created_at"]}
@@ -184,18 +184,20 @@ async def test_options_as_json_string(client: ProfileClient) -> None:
         chosen="A",
         reasoning="Small.",
     )
-    (found,) = (await context(client, workflow, "decisions"))["decisions"]
-    assert found["options_considered"] == ["A", "B"]
-    assert found["category"] == "LIBRARY_CHOICE"
+    (decision,) = (await context(client, workflow, "decisions"))["decisions"]
+    assert decision["options_considered"] == ["A", "B"]
+    assert decision["category"] == "LIBRARY_CHOICE"
 
 
 async def test_untracked_files_missed(client: ProfileClient) -> None:
     """The helper on the agent's machine tells what changed; new files that git does not track are among it."""
     _, phase = await phase_of(client)
     task = await task_of(client, phase, areas=["src"])
-    told = await done(client, task, files_changed={"added": ["src/new.py"], "modified": [], "deleted": ["docs/a.md"]})
-    assert told["files_changed"] == {"added": ["src/new.py"], "modified": [], "deleted": ["docs/a.md"]}
-    assert told["verification"] == {
+    details = await done(
+        client, task, files_changed={"added": ["src/new.py"], "modified": [], "deleted": ["docs/a.md"]}
+    )
+    assert details["files_changed"] == {"added": ["src/new.py"], "modified": [], "deleted": ["docs/a.md"]}
+    assert details["verification"] == {
         "scope_match": False,
         "unexpected_files": ["docs/a.md"],
         "warnings": ["1 changed files lie outside the areas of the task."],
@@ -204,9 +206,9 @@ async def test_untracked_files_missed(client: ProfileClient) -> None:
 
 async def test_what_nobody_told_is_not_made_up(client: ProfileClient) -> None:
     _, phase = await phase_of(client)
-    told = await done(client, await task_of(client, phase))
-    assert told["files_changed"] == {"added": [], "modified": [], "deleted": []}
-    assert "not known" in told["verification"]["warnings"][0]
+    details = await done(client, await task_of(client, phase))
+    assert details["files_changed"] == {"added": [], "modified": [], "deleted": []}
+    assert "not known" in details["verification"]["warnings"][0]
 
 
 async def test_a_failed_task_keeps_what_came_of_it(client: ProfileClient) -> None:
@@ -215,8 +217,8 @@ async def test_a_failed_task_keeps_what_came_of_it(client: ProfileClient) -> Non
     await client.twice(
         "complete_task", task_id=task, status="failed", outcome={"summary": "No way.", "limitations": ["x"]}
     )
-    (found,) = (await context(client, workflow, "tasks"))["tasks"]
-    assert (found["status"], found["summary"]) == ("FAILED", "No way.")
+    (result,) = (await context(client, workflow, "tasks"))["tasks"]
+    assert (result["status"], result["summary"]) == ("FAILED", "No way.")
     ended = await client.ok("complete_phase", phase_id=phase, status="failed", summary="It failed.")
     assert (ended["status"], ended["tasks"]["failed"]) == ("FAILED", 1)
     closed = await client.ok("complete_workflow", workflow_id=workflow, status="failed", summary="No.")
@@ -231,7 +233,7 @@ async def test_a_task_with_sub_tasks_in_progress_is_not_completed(client: Profil
     assert refused.json["reason"] == "children_open"
     await done(client, child)
     await done(client, task)
-    assert [one["status"] for one in (await context(client, workflow, "tasks"))["tasks"]] == ["SUCCESS", "SUCCESS"]
+    assert [task["status"] for task in (await context(client, workflow, "tasks"))["tasks"]] == ["SUCCESS", "SUCCESS"]
 
 
 async def test_nobody_completes_the_task_of_another_key(
@@ -296,8 +298,8 @@ async def test_the_context_can_be_filtered_by_agent_and_phase(client: ProfileCli
         task = await task_of(client, place, agent_name=agent)
         await client.ok("log_milestone", task_id=task, message=f"By {agent}")
     read = await context(client, workflow, "tasks", "milestones", agent="bob", phase=2)
-    assert [one["agent_name"] for one in read["tasks"]] == ["bob"]
-    assert [one["message"] for one in read["milestones"]] == ["By bob"]
+    assert [task["agent_name"] for task in read["tasks"]] == ["bob"]
+    assert [milestone["message"] for milestone in read["milestones"]] == ["By bob"]
     nowhere = await context(client, workflow, "tasks", phase=7)
     assert "tasks" not in nowhere
     assert "7" in nowhere["warning"]

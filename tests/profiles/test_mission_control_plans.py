@@ -27,8 +27,8 @@ def _key(site: Application, agent_id: str | None = None) -> str:
 
 @pytest.fixture
 async def orchestrator(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
-    async with connect(_key(site, "orchestrator")) as found:
-        yield found
+    async with connect(_key(site, "orchestrator")) as result:
+        yield result
 
 
 async def planned(client: ProfileClient, **more: Any) -> str:
@@ -41,10 +41,10 @@ async def phase_of(client: ProfileClient, workflow: str, number: int, **more: An
 
 
 async def task_of(client: ProfileClient, phase: str, agent: str, **more: Any) -> dict[str, Any]:
-    told = {"caller_type": "subagent", "agent_name": agent, "name": f"Task of {agent}", "goal": "Do it."}
+    details = {"caller_type": "subagent", "agent_name": agent, "name": f"Task of {agent}", "goal": "Do it."}
     run = phase.partition(":")[0]
-    found: dict[str, Any] = await client.ok("start_task", workflow_id=run, phase_id=phase, **told, **more)
-    return found
+    answer: dict[str, Any] = await client.ok("start_task", workflow_id=run, phase_id=phase, **details, **more)
+    return answer
 
 
 async def done(client: ProfileClient, task: dict[str, Any], status: str = "success") -> None:
@@ -77,16 +77,16 @@ async def asked_content(site: Application, workflow: str) -> str:
 async def test_the_plan_says_what_the_workflow_is_about(orchestrator: ProfileClient) -> None:
     begun = await orchestrator.ok("start_workflow", name="shop", workflow_files=FILES, scope="Only the cart.")
     assert (begun["objective"], begun["total_phases"]) == ("Sell in zloty.", 2)
-    assert [one["number"] for one in begun["phases"]] == [1, 2]
+    assert [phase["number"] for phase in begun["phases"]] == [1, 2]
     workflow = begun["workflow_id"]
     read = await orchestrator.ok("get_context", workflow_id=workflow, include=["phase_summary", "blockers"])
-    assert [(one["phase_name"], one["status"]) for one in read["phase_summary"]] == [
+    assert [(element["phase_name"], element["status"]) for element in read["phase_summary"]] == [
         ("Analysis", "PENDING"),
         ("Change", "PENDING"),
     ]
     assert (read["total_phases"], read["has_blockers"]) == (2, False)
-    one = {"workflow_id": workflow, "include": ["tasks"], "filter": {"phase": 2}}
-    assert (await orchestrator.ok("get_context", **one))["tasks"] == []
+    item = {"workflow_id": workflow, "include": ["tasks"], "filter": {"phase": 2}}
+    assert (await orchestrator.ok("get_context", **item))["tasks"] == []
 
 
 async def test_a_wrong_plan_starts_nothing_and_everything_wrong_is_told(orchestrator: ProfileClient) -> None:
@@ -123,24 +123,24 @@ async def test_a_phase_is_complete_when_every_agent_of_it_succeeded(orchestrator
 async def test_a_checkpoint_waits_for_a_person(site: Application, orchestrator: ProfileClient) -> None:
     workflow = await planned(orchestrator)
     await first_phase_done(orchestrator, workflow)
-    wanted = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    expected = {"workflow_id": workflow, "number": 2, "name": "Change"}
     for _ in range(2):
-        waiting = await orchestrator.failed("start_phase", **wanted)
+        waiting = await orchestrator.failed("start_phase", **expected)
         assert waiting.json["code"] == "CHECKPOINT_OPEN"
         assert f"dcf inbox {workflow}" in waiting.json["hint"]
     read = await orchestrator.ok("get_context", workflow_id=workflow, include=["blockers", "tasks"])
-    assert [one["type"] for one in read["blockers"]] == ["CHECKPOINT"]
+    assert [blocker["type"] for blocker in read["blockers"]] == ["CHECKPOINT"]
     assert (read["has_blockers"], read["tasks_count"]) == (True, 2)
     early = await orchestrator.failed("complete_workflow", workflow_id=workflow, status="completed", summary="All.")
     assert early.json["code"] == "PHASES_OPEN"
     assert await decided(site, workflow, "fail", "Not before the audit.") == "ok"
-    refused = await orchestrator.failed("start_phase", **wanted)
+    refused = await orchestrator.failed("start_phase", **expected)
     assert refused.json["code"] == "CHECKPOINT_REJECTED"
     assert "Not before the audit." in refused.json["message"]
-    again = await orchestrator.failed("start_phase", **wanted, description="The audit is done.")
+    again = await orchestrator.failed("start_phase", **expected, description="The audit is done.")
     assert again.json["code"] == "CHECKPOINT_OPEN"
     assert await decided(site, workflow, "pass") == "ok"
-    begun = await orchestrator.ok("start_phase", **wanted)
+    begun = await orchestrator.ok("start_phase", **expected)
     assert begun["status"] == "IN_PROGRESS"
     assert not (await orchestrator.ok("get_context", workflow_id=workflow, include=["blockers"]))["has_blockers"]
     await orchestrator.ok("complete_phase", phase_id=begun["phase_id"], status="completed")
@@ -153,17 +153,17 @@ async def test_a_rejection_with_another_description_reaches_the_orchestrator(
 ) -> None:
     workflow = await planned(orchestrator)
     await first_phase_done(orchestrator, workflow)
-    wanted = {"workflow_id": workflow, "number": 2, "name": "Change"}
-    await orchestrator.failed("start_phase", **wanted, description="First.")
+    expected = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    await orchestrator.failed("start_phase", **expected, description="First.")
     question = await asked_content(site, workflow)
-    waiting = await orchestrator.failed("start_phase", **wanted)
+    waiting = await orchestrator.failed("start_phase", **expected)
     assert waiting.json["code"] == "CHECKPOINT_OPEN"
     assert await asked_content(site, workflow) == question, "the question stays as the person reads it"
     assert await decided(site, workflow, "fail", "Not yet.") == "ok"
     for more in ({}, {"description": "First."}):
-        refused = await orchestrator.failed("start_phase", **wanted, **more)
+        refused = await orchestrator.failed("start_phase", **expected, **more)
         assert (refused.json["code"], "Not yet." in refused.json["message"]) == ("CHECKPOINT_REJECTED", True)
-    again = await orchestrator.failed("start_phase", **wanted, description="Second.")
+    again = await orchestrator.failed("start_phase", **expected, description="Second.")
     assert again.json["code"] == "CHECKPOINT_OPEN"
     assert await asked_content(site, workflow) != question
 
@@ -208,8 +208,8 @@ async def test_the_orchestrator_does_not_agree_with_itself(site: Application, or
     await orchestrator.failed("start_phase", workflow_id=workflow, number=2, name="Change")
     itself = key_of(Scope.READ, Scope.WORK, Scope.PLAN, Scope.ANSWER, agent_id="orchestrator")
     (gate,) = (await ask(site, itself, "list_gates", workflow_id=workflow))["gates"]
-    told = {"gate": gate["name"], "state": gate["state"], "content_sha256": gate["content_sha256"]}
-    own = await ask(site, itself, "decide_gate", workflow_id=workflow, verdict="pass", **told)
+    details = {"gate": gate["name"], "state": gate["state"], "content_sha256": gate["content_sha256"]}
+    own = await ask(site, itself, "decide_gate", workflow_id=workflow, verdict="pass", **details)
     assert own.code == "author_may_not_review"
 
 
@@ -222,8 +222,8 @@ async def test_agents_of_the_plan_and_members_share_the_run_with_keys_of_their_o
         task = await task_of(analyzer, phase, "analyzer")
         await analyzer.ok("log_milestone", task_id=task["task_id"], message="Half.")
         await done(analyzer, task)
-        told = {"caller_type": "subagent", "agent_name": "helga", "name": "Help", "goal": "Help."}
-        refused = await helga.failed("start_task", workflow_id=workflow, phase_id=phase, **told)
+        details = {"caller_type": "subagent", "agent_name": "helga", "name": "Help", "goal": "Help."}
+        refused = await helga.failed("start_task", workflow_id=workflow, phase_id=phase, **details)
         assert refused.json["code"] == "FORBIDDEN"
         again = await orchestrator.ok("start_phase", workflow_id=workflow, number=1, name="Phase 1", members=["helga"])
         assert again["already_exists"]

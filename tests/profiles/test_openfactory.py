@@ -53,23 +53,23 @@ async def planned(site: Application, *units: dict[str, Any], project: str | None
 
 @pytest.fixture
 async def ada(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
-    async with connect(_key(site, *WORKER, Scope.ANSWER, agent_id="ada")) as found:
-        yield found
+    async with connect(_key(site, *WORKER, Scope.ANSWER, agent_id="ada")) as result:
+        yield result
 
 
 async def listed(client: ProfileClient, run: str, status: str = "ready") -> list[dict[str, Any]]:
-    found = (await client.ok("list_work_orders", status=status, limit=50))["workOrders"]
-    return [one for one in found if one["id"].startswith(f"{run}:")]
+    result = (await client.ok("list_work_orders", status=status, limit=50))["workOrders"]
+    return [item for item in result if item["id"].startswith(f"{run}:")]
 
 
 async def moved(client: ProfileClient, order: str, status: str) -> dict[str, Any]:
-    found: dict[str, Any] = await client.ok("update_work_order_status", workOrderId=order, status=status)
-    assert OPENFACTORY["update_work_order_status"].answer <= set(found)
-    return found
+    answer: dict[str, Any] = await client.ok("update_work_order_status", workOrderId=order, status=status)
+    assert OPENFACTORY["update_work_order_status"].answer <= set(answer)
+    return answer
 
 
 async def test_an_order_goes_from_ready_to_done(site: Application, ada: ProfileClient) -> None:
-    given = {
+    value = {
         "feature": "Prices",
         "deliverableType": "bugfix",
         "description": "Add a **currency**.",
@@ -79,7 +79,7 @@ async def test_an_order_goes_from_ready_to_done(site: Application, ada: ProfileC
     run = await planned(
         site,
         {"name": "phase", "kind": "group", "title": "Phase one"},
-        {"name": "fix", "title": "Fix prices", "group": "phase", "agents": ["ada"], "input": given, "gates": [REVIEW]},
+        {"name": "fix", "title": "Fix prices", "group": "phase", "agents": ["ada"], "input": value, "gates": [REVIEW]},
         {"name": "ship", "title": "Ship it", "depends_on": ["fix"]},
     )
     (order,) = await listed(ada, run)
@@ -101,18 +101,18 @@ async def test_an_order_goes_from_ready_to_done(site: Application, ada: ProfileC
     ]
     begun = await moved(ada, order["id"], "In Progress")
     assert (begun["previousStatus"], begun["newStatus"]) == ("ready", "in_progress")
-    assert [one["status"] for one in await listed(ada, run, "in_progress")] == ["in_progress"]
+    assert [item["status"] for item in await listed(ada, run, "in_progress")] == ["in_progress"]
     again = await moved(ada, order["id"], "in_progress")
     assert (again["previousStatus"], again["newStatus"]) == ("in_progress", "in_progress")
     handed = await moved(ada, order["id"], "in_review")
     assert handed["newStatus"] == "in_review"
-    assert [one["id"] for one in await listed(ada, run, "in_review")] == [order["id"]]
+    assert [item["id"] for item in await listed(ada, run, "in_review")] == [order["id"]]
     rework = await moved(ada, order["id"], "in_progress")
     assert (rework["previousStatus"], rework["newStatus"]) == ("in_review", "in_progress")
     await moved(ada, order["id"], "in_review")
     assert (await moved(ada, order["id"], "done"))["newStatus"] == "done"
     assert (await moved(ada, order["id"], "done"))["previousStatus"] == "done"
-    assert [one["title"] for one in await listed(ada, run)] == ["Ship it"]
+    assert [item["title"] for item in await listed(ada, run)] == ["Ship it"]
 
 
 async def test_an_order_without_a_gate_goes_the_same_way(site: Application, ada: ProfileClient) -> None:
@@ -120,7 +120,7 @@ async def test_an_order_without_a_gate_goes_the_same_way(site: Application, ada:
     order = f"{run}:fix"
     for status in ("in_progress", "in_review", "in_progress", "in_review"):
         assert (await moved(ada, order, status))["newStatus"] == status
-        assert [one["id"] for one in await listed(ada, run, status)] == [order]
+        assert [item["id"] for item in await listed(ada, run, status)] == [order]
     assert (await moved(ada, order, "done"))["newStatus"] == "done"
 
 
@@ -130,7 +130,7 @@ async def test_a_wrong_move_changes_nothing(site: Application, ada: ProfileClien
         refused = await ada.failed("update_work_order_status", workOrderId=order, status=status)
         assert refused.text.startswith("Error: ")
         assert "invalid_transition" in refused.text
-    assert [one["id"] for one in await listed(ada, run)] == [f"{run}:fix"]
+    assert [item["id"] for item in await listed(ada, run)] == [f"{run}:fix"]
 
 
 async def test_empty_list_as_sentence(ada: ProfileClient, site: Application) -> None:
@@ -139,8 +139,8 @@ async def test_empty_list_as_sentence(ada: ProfileClient, site: Application) -> 
     key = site.keys.create(WORKER, agent_id="nobody-has-work", label=None, life_s=None, project="empty")
     caller = site.keys.admit(key.text)
     assert caller is not None
-    found = await ada.ok("list_work_orders", status="in_review")
-    assert isinstance(found["workOrders"], list)
+    answer = await ada.ok("list_work_orders", status="in_review")
+    assert isinstance(answer["workOrders"], list)
 
 
 async def test_an_order_that_another_agent_holds_cannot_be_taken(
@@ -213,15 +213,15 @@ async def test_keys_by_prefix_only(site: Application, connect: Connect) -> None:
     mine = await planned(site, {"name": "fix"}, project="shop")
     other = await planned(site, {"name": "fix"}, project="bank")
     key = _key(site, *WORKER, agent_id="ada", project="shop")
-    async with connect(key) as found:
-        assert [one["id"] for one in await listed(found, mine)] == [f"{mine}:fix"]
-        assert await listed(found, other) == []
-        await found.failed("get_work_order", workOrderId=f"{other}:fix")
-        await found.failed("update_work_order_status", workOrderId=f"{other}:fix", status="in_progress")
+    async with connect(key) as result:
+        assert [item["id"] for item in await listed(result, mine)] == [f"{mine}:fix"]
+        assert await listed(result, other) == []
+        await result.failed("get_work_order", workOrderId=f"{other}:fix")
+        await result.failed("update_work_order_status", workOrderId=f"{other}:fix", status="in_progress")
     reader = _key(site, Scope.READ, agent_id="ada", project="shop")
-    async with connect(reader) as found:
-        assert len(await listed(found, mine)) == 1
-        refused = await found.failed("update_work_order_status", workOrderId=f"{mine}:fix", status="in_progress")
+    async with connect(reader) as result:
+        assert len(await listed(result, mine)) == 1
+        refused = await result.failed("update_work_order_status", workOrderId=f"{mine}:fix", status="in_progress")
         assert "scope" in refused.text
     assert site.keys.admit(key[:-1] + ("x" if key[-1] != "x" else "y")) is None
 
@@ -232,28 +232,33 @@ async def test_the_project_of_the_key_can_be_read(site: Application, connect: Co
         site, _planner(site), "put_project", project="atlas", name="Atlas", description="Maps.", features_json=features
     )
     assert answer.code == "ok", answer.text
-    async with connect(_key(site, *WORKER, agent_id="ada", project="atlas")) as found:
-        read = await found.client.read_resource("project://overview")
+    async with connect(_key(site, *WORKER, agent_id="ada", project="atlas")) as result:
+        read = await result.client.read_resource("project://overview")
         (content,) = read.contents
         assert '"name":"Atlas"' in content.text  # type: ignore[union-attr]
         assert '"features":["Prices","Carts"]' in content.text  # type: ignore[union-attr]
-        (content,) = (await found.client.read_resource("project://features")).contents
+        (content,) = (await result.client.read_resource("project://features")).contents
         assert '"needs"' in content.text  # type: ignore[union-attr]
-    async with connect(_key(site, *WORKER, agent_id="ada")) as found:
+    async with connect(_key(site, *WORKER, agent_id="ada")) as result:
         with pytest.raises(MCPError, match="unknown_project"):
-            await found.client.read_resource("project://overview")
+            await result.client.read_resource("project://overview")
 
 
 async def test_context_is_found_with_scores(site: Application, ada: ProfileClient) -> None:
     caller = _planner(site)
-    told = {"severity": "low", "category": "pricing", "title": "Zlotych everywhere", "text": "Prices are in zlotych."}
-    assert (await ask(site, caller, "add_finding", **told)).code == "ok"
-    found = await ada.ok("search_context", query="zlotych", types=["Documents"], limit=1)
-    (one,) = found["results"]
-    assert set(one) == {"type", "title", "snippet", "entityId", "score"}
-    assert (one["type"], one["title"]) == ("documents", "Zlotych everywhere")
-    assert one["score"] > 0
+    details = {
+        "severity": "low",
+        "category": "pricing",
+        "title": "Zlotych everywhere",
+        "text": "Prices are in zlotych.",
+    }
+    assert (await ask(site, caller, "add_finding", **details)).code == "ok"
+    answer = await ada.ok("search_context", query="zlotych", types=["Documents"], limit=1)
+    (result,) = answer["results"]
+    assert set(result) == {"type", "title", "snippet", "entityId", "score"}
+    assert (result["type"], result["title"]) == ("documents", "Zlotych everywhere")
+    assert result["score"] > 0
     sentence = "How do I show zlotych to the customers?"
-    found = await ada.ok("search_context", query=sentence, types=["documents"])
-    assert found["results"][0]["title"] == "Zlotych everywhere"
+    answer = await ada.ok("search_context", query=sentence, types=["documents"])
+    assert answer["results"][0]["title"] == "Zlotych everywhere"
     assert await ada.ok("search_context", query="zlotych AND customers", types=["documents"]) == {"results": []}

@@ -45,7 +45,7 @@ async def moved(client: ProfileClient, order: str, status: str) -> str:
 
 
 async def listed(client: ProfileClient, status: str) -> list[str]:
-    return [one["id"] for one in (await client.ok("list_work_orders", status=status))["workOrders"]]
+    return [item["id"] for item in (await client.ok("list_work_orders", status=status))["workOrders"]]
 
 
 async def test_a_planner_an_agent_and_a_reviewer_work_without_leaving_the_profile(
@@ -63,8 +63,8 @@ async def test_a_planner_an_agent_and_a_reviewer_work_without_leaving_the_profil
         (content,) = (await ada.client.read_resource("project://features")).contents
         assert '"relationships":[{"kind":"needs","feature":"Prices"}]' in content.text  # type: ignore[union-attr]
         order = await paul.twice("create_work_order", **ORDER)
-        told = {"title": "Ship it", "blockedBy": [order["id"]], "assigneeIds": ["ada"]}
-        later = await paul.ok("create_work_order", **told)
+        details = {"title": "Ship it", "blockedBy": [order["id"]], "assigneeIds": ["ada"]}
+        later = await paul.ok("create_work_order", **details)
         assert (order["status"], order["phase"], later["status"]) == ("ready", "Launch", "backlog")
         whole = await ada.ok("get_work_order", workOrderId=order["id"])
         assert {name: whole[name] for name in ("description", "acceptanceCriteria", "outOfScope")} == {
@@ -116,21 +116,21 @@ async def test_context_of_every_documented_type_is_found(site: Application, conn
         order = await paul.ok("create_work_order", title=f"Feed the {word}", description="Twice a day.")
         run = order["id"].partition(":")[0]
         caller = key_of(*READ_WRITE, Scope.PLAN, agent_id="paul")
-        kept = await ask(site, caller, "put_artifact", workflow_id=run, name=f"{word}.md", content="# It")
-        assert kept.code == "ok", kept.text
+        answer = await ask(site, caller, "put_artifact", workflow_id=run, name=f"{word}.md", content="# It")
+        assert answer.code == "ok", answer.text
         for kind, titles in {
             "documents": {f"Feed the {word}", "docs/requirements.md"},
             "blueprints": {"docs/blueprints/birds.md"},
             "artifacts": {f"{word}.md"},
             "code": {"src/birds.py"},
         }.items():
-            found = (await paul.ok("search_context", query=word, types=[kind]))["results"]
-            assert {one["title"] for one in found} == titles
-            assert {one["type"] for one in found} == {kind}
+            results = (await paul.ok("search_context", query=word, types=[kind]))["results"]
+            assert {result["title"] for result in results} == titles
+            assert {result["type"] for result in results} == {kind}
         everything = (await paul.ok("search_context", query=word, limit=20))["results"]
         assert len(everything) == 5
-        (one,) = [found for found in everything if found["title"] == f"Feed the {word}"]
-        assert (await paul.ok("get_work_order", workOrderId=one["entityId"]))["title"] == one["title"]
+        (item,) = [result for result in everything if result["title"] == f"Feed the {word}"]
+        assert (await paul.ok("get_work_order", workOrderId=item["entityId"]))["title"] == item["title"]
     elsewhere = _key(site, *READ_WRITE, agent_id="ada", project="story")
     async with connect(elsewhere, path=URL) as ada:
         assert await ada.ok("search_context", query=word) == {"results": []}

@@ -29,17 +29,17 @@ def _key(site: Application, *scopes: Scope, profile: str | None = None, agent_id
 async def test_a_key_with_a_profile_sees_the_tools_of_that_system_and_none_of_dcf(
     site: Application, connect: Connect, profile: SystemProfile, mode: str
 ) -> None:
-    async with connect(_key(site, *PLANNER, profile=profile), mode=mode) as found:
-        listed = {tool.name for tool in (await found.client.list_tools()).tools}
+    async with connect(_key(site, *PLANNER, profile=profile), mode=mode) as result:
+        listed = {tool.name for tool in (await result.client.list_tools()).tools}
         assert listed == set(profile_of(profile).tools)
         assert set(CONTRACTS[profile]) <= listed
-        assert found.client.server_info is not None
-        assert found.client.server_info.name == profile_of(profile).server
-        assert found.client.instructions == profile_of(profile).instructions
-        assert (await found.client.list_prompts()).prompts == []
-        assert (await found.client.list_resource_templates()).resource_templates == []
-        uris = {str(one.uri) for one in (await found.client.list_resources()).resources}
-        assert uris == {one.uri for one in profile_of(profile).resources}
+        assert result.client.server_info is not None
+        assert result.client.server_info.name == profile_of(profile).server
+        assert result.client.instructions == profile_of(profile).instructions
+        assert (await result.client.list_prompts()).prompts == []
+        assert (await result.client.list_resource_templates()).resource_templates == []
+        uris = {str(resource.uri) for resource in (await result.client.list_resources()).resources}
+        assert uris == {resource.uri for resource in profile_of(profile).resources}
 
 
 @rows("profile", SYSTEM_PROFILES)
@@ -47,14 +47,14 @@ async def test_a_header_asks_for_a_profile_and_without_one_dcf_is_served(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
     key = _key(site, *PLANNER)
-    async with connect(key, profile) as asked, connect(key) as plain:
-        assert {tool.name for tool in (await asked.client.list_tools()).tools} == set(profile_of(profile).tools)
+    async with connect(key, profile) as request, connect(key) as plain:
+        assert {tool.name for tool in (await request.client.list_tools()).tools} == set(profile_of(profile).tools)
         assert "start_run" in {tool.name for tool in (await plain.client.list_tools()).tools}
 
 
 async def test_the_profile_of_a_key_counts_more_than_a_header(site: Application, connect: Connect) -> None:
-    async with connect(_key(site, *PLANNER, profile="mission-control"), "worker") as found:
-        assert "start_phase" in {tool.name for tool in (await found.client.list_tools()).tools}
+    async with connect(_key(site, *PLANNER, profile="mission-control"), "worker") as result:
+        assert "start_phase" in {tool.name for tool in (await result.client.list_tools()).tools}
 
 
 @rows("profile", SYSTEM_PROFILES)
@@ -71,14 +71,14 @@ async def test_a_server_that_was_started_with_a_profile_serves_it_to_everybody(
 async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
-    async with connect(_key(site, *PLANNER, profile=profile)) as found:
-        refused = await found.failed("list_runs")
+    async with connect(_key(site, *PLANNER, profile=profile)) as result:
+        refused = await result.failed("list_runs")
         assert "list_runs" in refused.text
         assert next(iter(profile_of(profile).tools)) in refused.text
         with pytest.raises(MCPError):
-            await found.client.read_resource("dcf://language")
+            await result.client.read_resource("dcf://language")
         with pytest.raises(MCPError):
-            await found.client.get_prompt("plan_workflow")
+            await result.client.get_prompt("plan_workflow")
 
 
 @rows("profile", SYSTEM_PROFILES)
@@ -86,9 +86,9 @@ async def test_a_caller_without_the_scope_is_refused_first_and_audited(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
     writing = [tool for tool in profile_of(profile).tools.values() if tool.scopes != {Scope.READ}]
-    async with connect(_key(site, Scope.READ, profile=profile)) as found:
+    async with connect(_key(site, Scope.READ, profile=profile)) as result:
         for tool in writing:
-            refused = await found.failed(tool.name)
+            refused = await result.failed(tool.name)
             assert "scope" in refused.text
             assert "dcf keys add" in refused.text
     noted = [entry for entry in site.audit.newest(limit=200) if entry.change in {tool.name for tool in writing}]
@@ -103,6 +103,6 @@ def test_an_agent_with_the_name_of_another_caller_has_other_tokens(site: Applica
         Caller(name="key:2", scopes=frozenset(Scope), agent_id="local"),
     )
     mine, theirs, same = (
-        NativeTools(application=site, caller=one, meter=meter).token("run", "unit", 1) for one in callers
+        NativeTools(application=site, caller=caller, meter=meter).token("run", "unit", 1) for caller in callers
     )
     assert mine != theirs == same

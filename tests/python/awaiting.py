@@ -29,10 +29,10 @@ class Awaited:
         result = self._portal.call(method)
         return Awaited(result, self._portal) if isinstance(result, AsyncClaim) else result
 
-    def _items(self, found: AsyncIterator[Any]) -> Iterator[Any]:
+    def _items(self, result: AsyncIterator[Any]) -> Iterator[Any]:
         while True:
             try:
-                yield self._portal.call(found.__anext__)
+                yield self._portal.call(result.__anext__)
             except StopAsyncIteration:
                 return
 

@@ -24,8 +24,8 @@ Connect = Callable[[], AbstractContextManager[Client]]
 @pytest.fixture(scope="session")
 def python_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A real server for these tests, with dcf as the user of a deployment."""
-    with restricted_redis(short_directory / "python") as found:
-        yield found
+    with restricted_redis(short_directory / "python") as result:
+        yield result
 
 
 @pytest.fixture(scope="session")
@@ -40,14 +40,14 @@ def server_url(python_redis: RestrictedRedis) -> Iterator[str]:
 def clients(server_url: str, python_redis: RestrictedRedis) -> Iterator[dict[str, Client]]:
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())
-        found = {
+        result = {
             "at a server": stack.enter_context(dcf.connect(server_url)),
             "on Redis": stack.enter_context(dcf.connect(python_redis.url)),
         }
         for name, address in (("at a server, awaited", server_url), ("on Redis, awaited", python_redis.url)):
             opened = stack.enter_context(portal.wrap_async_context_manager(dcf.connect_async(address)))
-            found[name] = as_blocking(opened, portal)
-        yield found
+            result[name] = as_blocking(opened, portal)
+        yield result
 
 
 @pytest.fixture(params=["at a server", "on Redis", "at a server, awaited", "on Redis, awaited"])
@@ -83,5 +83,5 @@ def greeter(client: Client, agent: str) -> Iterator[None]:
     def fail(given: object) -> object:
         raise dcf.TaskFailed("NoName", "the input has no name")
 
-    with client.serve({"Greet": lambda given: {"greeting": f"Hello, {given['name']}!"}, "Fail": fail}, agent):
+    with client.serve({"Greet": lambda value: {"greeting": f"Hello, {value['name']}!"}, "Fail": fail}, agent):
         yield

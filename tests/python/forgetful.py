@@ -38,9 +38,11 @@ def forgetful(url: str) -> Iterator[Forgetful]:
     class Forwarding(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            kept = {name: value for name, value in self.headers.items() if name.lower() not in {"host", "connection"}}
-            status, answer = found.forward(body, kept)
-            if found.loses(self.headers["Mcp-Name"]):
+            headers = {
+                name: value for name, value in self.headers.items() if name.lower() not in {"host", "connection"}
+            }
+            status, answer = proxy.forward(body, headers)
+            if proxy.loses(self.headers["Mcp-Name"]):
                 self.close_connection = True
                 return
             self.send_response(status)
@@ -53,11 +55,11 @@ def forgetful(url: str) -> Iterator[Forgetful]:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Forwarding) as server:
-        found = Forgetful(url, server.server_port)
+        proxy = Forgetful(url, server.server_port)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield found
+            yield proxy
         finally:
             server.shutdown()
             thread.join()

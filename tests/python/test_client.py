@@ -36,11 +36,11 @@ def test_a_run_is_started_served_and_ends_with_its_output(
             False,
         )  # a warning: its worker may not have called yet
         assert client.result(run_id, timeout_s=PATIENCE_S) == {"greeting": "Hello, Ada!"}
-    found = client.get(run_id)
-    assert (found.status, found.is_over, found.output) == ("succeeded", True, {"greeting": "Hello, Ada!"})
-    assert (found.tags, found.workflow_name) == (("greeting",), "Greet")
-    assert (found.states["Greet"].status, found.states["Greet"].attempts) == ("succeeded", 1)
-    assert client.wait(run_id) == found
+    result = client.get(run_id)
+    assert (result.status, result.is_over, result.output) == ("succeeded", True, {"greeting": "Hello, Ada!"})
+    assert (result.tags, result.workflow_name) == (("greeting",), "Greet")
+    assert (result.states["Greet"].status, result.states["Greet"].attempts) == ("succeeded", 1)
+    assert client.wait(run_id) == result
 
 
 def test_a_started_document_is_started_again_by_its_name(client: Client, run_id: str) -> None:
@@ -87,7 +87,7 @@ def test_a_run_is_paused_explained_resumed_resolved_and_cancelled(client: Client
     paused = client.pause(run_id, reason="lunch", request_id="noon")
     assert paused.paused_at is not None
     assert client.pause(run_id, request_id="noon").repeated
-    assert [one.cause for one in client.why(run_id).findings] == ["paused"]
+    assert [finding.cause for finding in client.why(run_id).findings] == ["paused"]
     assert client.resume(run_id).announced == 1
     resolved = client.resolve(run_id, "First", output="by hand", assign=[])
     assert (resolved.state_status, resolved.next_states, resolved.run_status) == ("succeeded", ("Second",), "running")
@@ -97,8 +97,11 @@ def test_a_run_is_paused_explained_resumed_resolved_and_cancelled(client: Client
     assert finding.remedy.call["tool"] == "resolve_state"
     assert client.resolve(run_id, "Second", assign=[agent]).assigned == (agent,)
     assert client.cancel(run_id, reason="enough").run_status == "cancelled"
-    found = client.get(run_id)
-    assert {name: one.status for name, one in found.states.items()} == {"First": "succeeded", "Second": "cancelled"}
+    result = client.get(run_id)
+    assert {name: state.status for name, state in result.states.items()} == {
+        "First": "succeeded",
+        "Second": "cancelled",
+    }
     with pytest.raises(RunFailed) as failed:
         client.result(run_id)
     assert failed.value.status == "cancelled"
@@ -196,20 +199,20 @@ def test_what_is_no_document_is_refused_in_words(served: Client) -> None:
 
 
 def test_a_document_is_validated_and_a_faulty_one_is_no_error(client: Client) -> None:
-    found = client.validate({"asl": {"StartAt": "Nowhere", "States": {}}})
-    assert not found.ok
-    assert all(one.message and one.hint and one.code for one in found.problems)
+    conversation = client.validate({"asl": {"StartAt": "Nowhere", "States": {}}})
+    assert not conversation.ok
+    assert all(problem.message and problem.hint and problem.code for problem in conversation.problems)
 
 
 def test_a_workflow_in_any_form_is_valid_and_says_what_it_leaves_open(client: Client) -> None:
-    found = client.validate({"steps": [{"step_id": "A"}]}, agents="worker-1")
-    assert (found.ok, found.warnings) == (True, ())
-    assert "agent of 'A': worker-1 (agents_map_json)" in found.defaulted
+    conversation = client.validate({"steps": [{"step_id": "A"}]}, agents="worker-1")
+    assert (conversation.ok, conversation.warnings) == (True, ())
+    assert "agent of 'A': worker-1 (agents_map_json)" in conversation.defaulted
     assert client.language().startswith("# The workflow language")
 
 
-def _pages_of_two(*what: Any, **arguments: Any) -> Any:
-    return call_pages(*what, **arguments | {"limit": 2})
+def _pages_of_two(*subject: Any, **arguments: Any) -> Any:
+    return call_pages(*subject, **arguments | {"limit": 2})
 
 
 def test_runs_are_listed_in_pages_that_are_read_as_needed(
@@ -219,8 +222,8 @@ def test_runs_are_listed_in_pages_that_are_read_as_needed(
     for number in range(5):
         client.start(EMPTY, workflow_id=f"{run_id}-{number}", tags=[run_id])
     listed = list(client.list(tag=run_id))
-    assert [one.workflow_id for one in listed] == [f"{run_id}-{number}" for number in (4, 3, 2, 1, 0)]
-    assert all((one.status, one.states, one.tags) == ("succeeded", 1, (run_id,)) for one in listed)
+    assert [item.workflow_id for item in listed] == [f"{run_id}-{number}" for number in (4, 3, 2, 1, 0)]
+    assert all((item.status, item.states, item.tags) == ("succeeded", 1, (run_id,)) for item in listed)
     assert next(client.list(tag=run_id)) == listed[0]
     assert list(client.list(tag=run_id, status="running")) == []
     hour = datetime.now(UTC) - timedelta(hours=1)
@@ -231,7 +234,7 @@ def test_runs_are_listed_in_pages_that_are_read_as_needed(
 def test_a_single_text_is_one_name_and_not_its_letters(client: Client, run_id: str) -> None:
     client.start(HELLO, workflow_id=run_id, tags="night")
     assert client.get(run_id).tags == ("night",)
-    assert [one.type for one in client.events(run_id, types="StateEntered", states="Greet")] == ["StateEntered"]
+    assert [event.type for event in client.events(run_id, types="StateEntered", states="Greet")] == ["StateEntered"]
     assert client.resolve(run_id, "Greet", assign="bob").assigned == ("bob",)
 
 
@@ -239,7 +242,7 @@ def test_events_are_chosen_and_gone_on_from(client: Client, run_id: str) -> None
     client.start(chain("A", "B"), workflow_id=run_id)
     client.resolve(run_id, "A", output=1)
     every = list(client.events(run_id))
-    assert [one.type for one in every][:2] == ["RunCreated", "StateEntered"]
+    assert [item.type for item in every][:2] == ["RunCreated", "StateEntered"]
     assert list(client.events(run_id, newest_first=True)) == every[::-1]
     assert list(client.events(run_id, cursor=every[1].id)) == every[2:]
     (resolved,) = client.events(run_id, states=["A"], types=["StateSucceeded", "StateFailed"])
@@ -288,7 +291,7 @@ def test_functions_work_until_they_are_stopped(served: Client, run_id: str, agen
 def test_what_ends_the_functions_is_raised_where_their_result_is_waited_for(
     served: Client, run_id: str, agent: str
 ) -> None:
-    def end(given: object) -> object:
+    def end(value: object) -> object:
         raise SystemExit("the function ended it")
 
     serving = served.serve({"Greet": end}, agent)
@@ -305,7 +308,7 @@ def test_functions_that_run_too_long_are_told_and_their_states_given_back(
 ) -> None:
     began, noticed = threading.Event(), threading.Event()
 
-    def work(given: Any, context: dcf.TaskContext) -> None:
+    def work(value: Any, context: dcf.TaskContext) -> None:
         began.set()
         if context.cancelled.wait(60):
             noticed.set()
@@ -325,7 +328,7 @@ def test_a_function_that_never_notices_keeps_no_program_from_closing_what_it_sto
     monkeypatch.setattr(client_serving, "_UNWIND_S", 0.1)
     began, door = threading.Event(), threading.Event()
 
-    def work(given: Any) -> None:
+    def work(value: Any) -> None:
         began.set()
         door.wait(60)
 

@@ -24,8 +24,8 @@ NOWHERE = "http://127.0.0.1:1/mcp"
 
 @pytest.fixture
 def proxy(python_redis: RestrictedRedis) -> Iterator[Proxy]:
-    with Proxy(python_redis.socket, python_redis.login()) as found:
-        yield found
+    with Proxy(python_redis.socket, python_redis.login()) as proxy:
+        yield proxy
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
@@ -59,7 +59,7 @@ def test_a_call_whose_answer_was_lost_is_applied_once(served: Client, server_url
         assert (retried.retried, retried.repeated) == (1, True)
         assert list(client.events(started.workflow_id)) == list(served.events(started.workflow_id))
         assert proxy.to_lose.total() == 0
-    listed = {one.workflow_id for one in served.list(tag=run_id)}
+    listed = {item.workflow_id for item in served.list(tag=run_id)}
     assert listed == {started.workflow_id, again.workflow_id}
 
 
@@ -131,7 +131,7 @@ def test_functions_are_served_beside_an_event_loop(
 ) -> None:
     async def story() -> object:
         address = server_url if place == "server" else python_redis.url
-        async with dcf.connect_async(address) as client, client.serve({"Greet": lambda given: [given]}, agent):
+        async with dcf.connect_async(address) as client, client.serve({"Greet": lambda value: [value]}, agent):
             await client.start(HELLO, 7, workflow_id=run_id, agents=agent)
             return await client.result(run_id, timeout_s=60)
 
@@ -151,7 +151,7 @@ def test_a_wait_that_is_cancelled_leaves_the_client_as_it_was(
             waiting.cancel()
             following.cancel()
             ended = await asyncio.gather(waiting, following, return_exceptions=True)
-            assert [type(one) for one in ended] == [asyncio.CancelledError] * 2
+            assert [type(text) for text in ended] == [asyncio.CancelledError] * 2
             await client.resolve(run_id, "Greet", output="all the same")
             return await client.result(run_id)
 

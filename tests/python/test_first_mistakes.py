@@ -173,8 +173,8 @@ def test_an_editor_is_shown_the_names_that_programs_use_and_no_others(package: A
 def test_a_task_that_is_never_called_is_warned_about_at_start_and_validation(served: Client) -> None:
     def warnings(resource: str, agents: str | None) -> tuple[bool, bool]:
         workflow = {"asl": {"StartAt": "Greet", "States": {"Greet": {**TASK, "Resource": resource}}}}
-        said = (served.start(workflow, agents=agents).warnings, served.validate(workflow, agents=agents).warnings)
-        started, validated = (any(f"'Greet' ({resource})" in warning for warning in lines) for lines in said)
+        text = (served.start(workflow, agents=agents).warnings, served.validate(workflow, agents=agents).warnings)
+        started, validated = (any(f"'Greet' ({resource})" in warning for warning in lines) for lines in text)
         return started, validated
 
     assert warnings("dcf:humans", "ann") == (True, True)  # misspelt

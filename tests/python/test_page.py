@@ -29,8 +29,8 @@ LONGEST = 200
 
 
 def program(word: str) -> str:
-    (found,) = (one for one in PROGRAMS if word in one)
-    return found
+    (program,) = (item for item in PROGRAMS if word in item)
+    return program
 
 
 def defined(word: str) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def test_every_method_is_on_the_page_with_all_its_arguments() -> None:
         for row in ROWS
         for name, arguments in re.findall(r"`(\w+)\((.*?)\)`", row)
     }
-    methods = {name: found for name, found in inspect.getmembers(Client, inspect.isfunction) if name[0] != "_"}
+    methods = {name: result for name, result in inspect.getmembers(Client, inspect.isfunction) if name[0] != "_"}
     of_all = {"self", "reason", "request_id"}
-    assert shown == {name: set(inspect.signature(found).parameters) - of_all for name, found in methods.items()}
+    assert shown == {name: set(inspect.signature(method).parameters) - of_all for name, method in methods.items()}
 
 
 def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
@@ -111,7 +111,7 @@ def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
     }
     select_tools((), read_only=False)  # which makes them known
     assert ("cancel_run", "reason") in sent
-    assert [one for one in sent if one[1] not in TOOLS[one[0]].arguments.model_fields] == []
+    assert [item for item in sent if item[1] not in TOOLS[item[0]].arguments.model_fields] == []
 
 
 def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:
@@ -119,7 +119,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
         name for name in dcf.__all__ if not re.search(rf"\b{name}\b", (PAGE + METHODS).replace("dcf.client", ""))
     ]
     returned = {
-        found for row in re.findall(r"\| ([^|]+) \|$", METHODS, re.MULTILINE) for found in re.findall(r"\w+", row)
+        result for row in re.findall(r"\| ([^|]+) \|$", METHODS, re.MULTILINE) for result in re.findall(r"\w+", row)
     }
     modules = (records, outside_records)
     mine = {

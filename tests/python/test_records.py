@@ -43,7 +43,7 @@ CLIENT = dcf.connect("http://127.0.0.1:1/mcp")
 
 
 def names(kind: type) -> set[str]:
-    return {one.name for one in fields(kind)}
+    return {field.name for field in fields(kind)}
 
 
 @rows(
@@ -53,7 +53,7 @@ def names(kind: type) -> set[str]:
         (diagnosis_records.ExplainedCause, FINDING.as_json()),
         (diagnosis_records.SuggestedRemedy, FINDING.remedy.as_json()),
     ],
-    ids=lambda found: getattr(found, "__name__", ""),
+    ids=lambda result: getattr(result, "__name__", ""),
 )
 def test_a_record_has_the_fields_of_what_answers_list(kind: type, shown: Mapping[str, Any]) -> None:
     assert names(kind) == set(shown)
@@ -71,14 +71,14 @@ def test_a_run_has_the_fields_of_its_summary_its_output_and_its_states() -> None
 
 
 def test_the_words_for_statuses_are_those_of_the_core() -> None:
-    assert set(get_args(run_records.RunStatusName)) == {one.value for one in RunStatus}
-    assert set(get_args(run_records.StateStatusName)) == {one.value for one in Status}
+    assert set(get_args(run_records.RunStatusName)) == {item.value for item in RunStatus}
+    assert set(get_args(run_records.StateStatusName)) == {item.value for item in Status}
 
 
 def test_records_are_frozen_and_unknown_fields_of_a_newer_server_are_left_out() -> None:
-    found = read(DeletedRun, {"workflow_id": "r", "existed": True, "of_a_newer_server": 1})
+    result = read(DeletedRun, {"workflow_id": "r", "existed": True, "of_a_newer_server": 1})
     with pytest.raises(FrozenInstanceError):
-        found.existed = False  # type: ignore[misc]  # what is tested
+        result.existed = False  # type: ignore[misc]  # what is tested
 
 
 @rows("answer", [{}, {"workflow_id": "r", "findings": 5}, {"findings": [None]}])
@@ -93,12 +93,12 @@ def public_methods(kind: type) -> dict[str, Any]:
 
 
 def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
-    one, other = public_methods(Client), public_methods(AsyncClient)
-    assert set(one) == set(other)
+    first, other = public_methods(Client), public_methods(AsyncClient)
+    assert set(first) == set(other)
     own = {"serve", "close"}
-    for name in set(one) - own:
-        assert inspect.signature(one[name]) == inspect.signature(other[name]), name
-        assert inspect.getdoc(one[name]) == inspect.getdoc(other[name]), name
+    for name in set(first) - own:
+        assert inspect.signature(first[name]) == inspect.signature(other[name]), name
+        assert inspect.getdoc(first[name]) == inspect.getdoc(other[name]), name
 
 
 MODULES: Final = (
@@ -129,10 +129,10 @@ def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation()
 
 
 def below(kind: type[DcfError]) -> Iterator[type[DcfError]]:
-    for one in kind.__subclasses__():
-        if one.__module__ == "dcf.errors":
-            yield one
-            yield from below(one)
+    for subclass in kind.__subclasses__():
+        if subclass.__module__ == "dcf.errors":
+            yield subclass
+            yield from below(subclass)
 
 
 def test_a_failed_call_is_raised_as_the_class_of_its_code() -> None:

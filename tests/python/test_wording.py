@@ -51,8 +51,10 @@ def test_a_hint_is_worded_by_each_interface(text: str, python: str, command: str
 
 def test_the_message_of_a_refusal_names_arguments_as_each_interface_does() -> None:
     message = "input_json and of_several_words are no numbers."
-    said = [message_worded(message, language, "create_schedule") for language in (Methods(), Commands(), Labels())]
-    assert said == [
+    message_wordeds = [
+        message_worded(message, language, "create_schedule") for language in (Methods(), Commands(), Labels())
+    ]
+    assert message_wordeds == [
         "input and of_several_words are no numbers.",
         "--input and of_several_words are no numbers.",
         "input json and of_several_words are no numbers.",

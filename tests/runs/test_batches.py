@@ -21,19 +21,19 @@ def mapped(size: int, **more: Any) -> tuple[Document, list[int]]:
     return workflow({"Each": each({"Score": task()}, "After", **more), "After": task()}), list(range(size))
 
 
-def results(held: Held, most: int = 0, owner: str = "w") -> list[Update]:
+def results(holding: Held, most: int = 0, owner: str = "w") -> list[Update]:
     """The completions of what a worker holds, with its state as the output."""
-    asked: dict[str, Any] = {"claim_ttl_s": 60, "claim_most": most} if most else {}
+    request: dict[str, Any] = {"claim_ttl_s": 60, "claim_most": most} if most else {}
     return [
-        Update(state=state, token=token, owner=owner, status=Status.SUCCEEDED, has_output=True, output=state, **asked)
-        for state, token in held.items()
+        Update(state=state, token=token, owner=owner, status=Status.SUCCEEDED, has_output=True, output=state, **request)
+        for state, token in holding.items()
     ]
 
 
-def complete(world: World, run: str, held: Held, most: int = 0) -> tuple[list[Updated | Refusal], Held]:
+def complete(world: World, run: str, holding: Held, most: int = 0) -> tuple[list[Updated | Refusal], Held]:
     """Complete all that is held in one transaction. Return the answers, and the leases that came with them."""
-    answers = list(world.plane.update_all(run, results(held, most)))
-    claims = [lease for one in answers if isinstance(one, Updated) for lease in one.claims]
+    answers = list(world.plane.update_all(run, results(holding, most)))
+    claims = [lease for answer in answers if isinstance(answer, Updated) for lease in answer.claims]
     return answers, {lease.state: str(lease.doc.lease.token) for lease in claims}
 
 
@@ -51,11 +51,11 @@ def lanes(*numbers: int) -> list[str]:
 def test_ten_iterations_are_completed_in_one_transaction(real: World) -> None:
     document, items = mapped(10)
     run = real.create(document, run_input=items)
-    held = take(real, run, *lanes(*range(10)))
+    holding = take(real, run, *lanes(*range(10)))
     counted = CountingPool(real.connections._pool)
     several = World(connections=type(real.connections)(counted), onlooker=real.onlooker)
 
-    answers, _ = complete(several, run, held)
+    answers, _ = complete(several, run, holding)
 
     assert all(isinstance(answer, Updated) for answer in answers)
     assert len(counted.packets) <= 2 + 2 + 2, "its own two packets, those of the join, and the definition"
@@ -65,9 +65,9 @@ def test_ten_iterations_are_completed_in_one_transaction(real: World) -> None:
 def test_one_that_is_refused_does_not_keep_the_others_from_being_accepted(world: World) -> None:
     document, items = mapped(3)
     run = world.create(document, run_input=items)
-    held = take(world, run, *lanes(0, 1)) | {lanes(2)[0]: "forged"}
+    holding = take(world, run, *lanes(0, 1)) | {lanes(2)[0]: "forged"}
 
-    answers, _ = complete(world, run, held)
+    answers, _ = complete(world, run, holding)
 
     assert [isinstance(answer, Updated) for answer in answers] == [True, True, False]
     assert [world.doc(run, state).status for state in lanes(0, 1, 2)] == [
@@ -79,8 +79,8 @@ def test_one_that_is_refused_does_not_keep_the_others_from_being_accepted(world:
 
 def test_one_that_ends_the_run_has_the_next_refused_as_if_it_came_later(world: World) -> None:
     run = world.create(workflow({"Both": parallel({"Bad": task()}, {"Good": task()})}))
-    held = take(world, run, "Both/0/Bad", "Both/1/Good")
-    bad, good = results(held)
+    holding = take(world, run, "Both/0/Bad", "Both/1/Good")
+    bad, good = results(holding)
     broken = Update(state=bad.state, token=bad.token, status=Status.FAILED, error="Broken")
 
     first, second = world.plane.update_all(run, [broken, good])
@@ -107,16 +107,16 @@ def test_one_that_closes_a_parallel_has_its_sibling_refused_and_cancelled(world:
 def test_a_repetition_of_several_is_answered_as_before(world: World) -> None:
     document, items = mapped(6, MaxConcurrency=3)
     run = world.create(document, run_input=items)
-    held = take(world, run, *lanes(0, 1, 2))
+    holding = take(world, run, *lanes(0, 1, 2))
 
-    first, claims = complete(world, run, held, most=3)
-    again, found = complete(world, run, held, most=3)
+    first, claims = complete(world, run, holding, most=3)
+    again, result = complete(world, run, holding, most=3)
 
-    assert [one.repeated for one in again if isinstance(one, Updated)] == [True] * 3
-    assert [one.next_states for one in again if isinstance(one, Updated)] == [
-        one.next_states for one in first if isinstance(one, Updated)
+    assert [item.repeated for item in again if isinstance(item, Updated)] == [True] * 3
+    assert [item.next_states for item in again if isinstance(item, Updated)] == [
+        first_told.next_states for first_told in first if isinstance(first_told, Updated)
     ]
-    assert found == claims
+    assert result == claims
     assert sorted(claims) == lanes(3, 4, 5)
 
 
@@ -124,9 +124,9 @@ def test_a_write_of_several_that_lost_a_race_is_applied_once(timely: World) -> N
     """The whole transaction runs again, each part of it as often as the other."""
     document, items = mapped(4)
     run = timely.create(document, run_input=items)
-    held = take(timely, run, *lanes(0, 1, 2, 3))
+    holding = take(timely, run, *lanes(0, 1, 2, 3))
     for _ in range(2):
-        complete(timely, run, held)
+        complete(timely, run, holding)
     timely.do(run, "After", output="over")
     ahead.look(timely, run, times=2)
     assert timely.event_types(run).count("StateSucceeded") == 4 + 2
@@ -163,9 +163,9 @@ def test_several_completions_together_bring_no_more_than_was_asked_for(real: Wor
 def test_a_worker_that_takes_several_states_does_a_map_in_few_transactions(real: World) -> None:
     document, items = mapped(40, MaxConcurrency=10)
     run = real.create(document, run_input=items)
-    held, rounds = take(real, run, lanes(0)[0]), 0
-    while held:
-        _, held = complete(real, run, held, 10)
+    holding, rounds = take(real, run, lanes(0)[0]), 0
+    while holding:
+        _, holding = complete(real, run, holding, 10)
         rounds += 1
     assert real.run_status(run) == "succeeded"
     assert rounds <= 8
@@ -181,11 +181,11 @@ def test_states_of_a_worker_that_died_with_ten_in_hand_are_done_by_another_once_
         real.expire_lease(run, state)
 
     while real.run_status(run) == "running":
-        found = real.claim(run, "another")
-        real.complete(run, found.state, found.doc.lease.token, found.state)  # type: ignore[union-attr]
+        claim = real.claim(run, "another")
+        real.complete(run, claim.state, claim.doc.lease.token, claim.state)  # type: ignore[union-attr]
 
     assert real.given(run, "After") == lanes(*range(25))
     late, _ = complete(real, run, lost)
     assert not [answer for answer in late if isinstance(answer, Updated)]
-    ended = [str(one.state) for one in real.events(run) if one.type == "StateSucceeded"]
+    ended = [str(event.state) for event in real.events(run) if event.type == "StateSucceeded"]
     assert sorted(ended) == sorted(set(ended))

@@ -35,11 +35,11 @@ def lasting_marks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_by_hand(world: World, run: str, states: list[str]) -> None:
     """Enter states as parallel branches will: control is in all of them."""
-    found = world.store.keys(run)
+    keys = world.store.keys(run)
     for number, state in enumerate(states):
-        set_member(world.ask, found.state(state), "waits_for", {})
-        write_document(world.ask, found.input(state), f"for {state}")
-        world.ask("ZADD", found.timers, 1000 + number, key_parts.encode_state(state))
+        set_member(world.ask, keys.state(state), "waits_for", {})
+        write_document(world.ask, keys.input(state), f"for {state}")
+        world.ask("ZADD", keys.timers, 1000 + number, key_parts.encode_state(state))
 
 
 def test_sixteen_claimants_of_one_state_have_one_winner(real: World) -> None:
@@ -83,16 +83,16 @@ def test_several_ready_states_are_claimed_in_one_transaction_and_found_again(
         first = world.plane.claim(run, wish)
     assert isinstance(first, Leased)
     assert len(packets) == 2
-    granted = {one.state: one.doc.lease.token for one in (first, *first.others)}
+    granted = {item.state: item.doc.lease.token for item in (first, *first.others)}
     assert len(granted) == 4
-    assert {one.given for one in (first, *first.others)} == {7}
+    assert {item.given for item in (first, *first.others)} == {7}
     again = world.plane.claim(run, wish)
     assert isinstance(again, Leased)
-    assert {one.state: one.doc.lease.token for one in (again, *again.others)} == granted
+    assert {item.state: item.doc.lease.token for item in (again, *again.others)} == granted
     rest = world.plane.claim(run, replace(wish, token=new_token()))
     assert isinstance(rest, Leased)
-    assert {one.state for one in (rest, *rest.others)}.isdisjoint(granted)
-    for state, token in {**granted, **{one.state: one.doc.lease.token for one in (rest, *rest.others)}}.items():
+    assert {item.state for item in (rest, *rest.others)}.isdisjoint(granted)
+    for state, token in {**granted, **{item.state: item.doc.lease.token for item in (rest, *rest.others)}}.items():
         world.complete(run, state, token, 1)
     assert world.run_status(run) == "succeeded"
     assert world.ask("HLEN", world.store.keys(run).claims) == 0, "what was claimed is forgotten with its lease"
@@ -104,11 +104,11 @@ def test_claims_of_several_at_the_same_time_get_each_state_once(real: World) -> 
 
     def some(_: int) -> list[str]:
         answer = real.plane.claim(run, Acquire(state="", owner="w", token=new_token(), ttl_s=60, most=5))
-        return [one.state for one in (answer, *answer.others)] if isinstance(answer, Leased) else []
+        return [item.state for item in (answer, *answer.others)] if isinstance(answer, Leased) else []
 
     with ThreadPoolExecutor(8) as threads:
-        found = [state for states in threads.map(some, range(8)) for state in states]
-    assert len(found) == len(set(found)) == 24
+        result = [state for states in threads.map(some, range(8)) for state in states]
+    assert len(result) == len(set(result)) == 24
 
 
 def test_claiming_in_a_run_that_is_over_is_refused(world: World) -> None:
@@ -195,12 +195,12 @@ def test_a_claim_does_not_fail_because_somebody_took_a_different_state(world: Wo
     assert len(commits) == 1, "so it committed at its first try"
 
 
-def racing(world: World, meanwhile: Callable[[], object]) -> tuple[ControlPlane, list[object]]:
+def racing(world: World, later: Callable[[], object]) -> tuple[ControlPlane, list[object]]:
     """Return a control plane before whose first commit another call commits, and the outcome of each commit."""
     commits: list[object] = []
 
     def before_commit() -> None:
-        commits.append(None if commits else meanwhile())
+        commits.append(None if commits else later())
 
     return ControlPlane(RunStore(world.connections, before_commit=before_commit), world.index), commits
 
@@ -337,10 +337,10 @@ def test_eighty_open_states_are_claimed_by_eight_threads_once_each(real: World) 
     open_by_hand(real, run, names)
 
     def claim_until_nothing_is_left(owner: str) -> list[str]:
-        found: list[str] = []
+        claim_until_nothing_is_left: list[str] = []
         while isinstance(answer := real.claim(run, owner), Leased):
-            found.append(answer.state)
-        return found
+            claim_until_nothing_is_left.append(answer.state)
+        return claim_until_nothing_is_left
 
     with ThreadPoolExecutor(8) as threads:
         claimed = list(threads.map(claim_until_nothing_is_left, [f"w{n}" for n in range(8)]))
@@ -400,7 +400,7 @@ def test_a_sibling_that_the_agent_is_not_assigned_to_is_left_alone(real: World) 
 
 def test_two_completions_that_want_the_same_sibling_get_it_once(real: World) -> None:
     run = real.create(workflow({"All": parallel({"One": task()}, {"Two": task()}, {"Three": task()})}))
-    one, two = (real.acquire(run, path, "w") for path in ("All/0/One", "All/1/Two"))
+    first, two = (real.acquire(run, path, "w") for path in ("All/0/One", "All/1/Two"))
     rounds, others = iter([1]), list[Updated]()
 
     def another_completes() -> None:
@@ -408,8 +408,8 @@ def test_two_completions_that_want_the_same_sibling_get_it_once(real: World) -> 
 
     slow = World(connections=real.connections)
     slow.plane = ControlPlane(RunStore(real.connections, before_commit=another_completes), real.index)
-    answer = slow.complete(run, "All/0/One", one, claim_ttl_s=60)
-    assert [found.claimed.state for found in (*others, answer) if found.claimed is not None] == ["All/2/Three"]
+    answer = slow.complete(run, "All/0/One", first, claim_ttl_s=60)
+    assert [result.claimed.state for result in (*others, answer) if result.claimed is not None] == ["All/2/Three"]
     assert real.doc(run, "All/2/Three").attempts == 1
 
 

@@ -185,7 +185,7 @@ def test_a_diagnosis_says_what_it_waits_for(world: World, resource: str, kind: s
     document = workflow({"A": task(Resource=resource, TimeoutSeconds=60)})
     run = world.create(document, run_input=GIVEN.get(kind, {}))
     world.plane.kick_off(run, "go")
-    found = [one for one in world.diagnosis.explain(run, None).findings if one.state == "A"]
-    assert [one.cause for one in found] == [Cause(f"waiting_for_{ahead_of}")]
-    assert "waits for a" in found[0].sentence
-    assert "at the latest until" in found[0].sentence
+    result = [finding for finding in world.diagnosis.explain(run, None).findings if finding.state == "A"]
+    assert [item.cause for item in result] == [Cause(f"waiting_for_{ahead_of}")]
+    assert "waits for a" in result[0].sentence
+    assert "at the latest until" in result[0].sentence

@@ -36,8 +36,8 @@ def opened(world: World, run: str, owner: str = "w") -> Leased:
     return answer.claimed
 
 
-def next_of(world: World, run: str, held: Leased, owner: str = "w") -> Updated:
-    return world.complete(run, held.state, held.doc.lease.token, owner=owner, claim_ttl_s=60)
+def next_of(world: World, run: str, leased: Leased, owner: str = "w") -> Updated:
+    return world.complete(run, leased.state, leased.doc.lease.token, owner=owner, claim_ttl_s=60)
 
 
 def test_a_sibling_that_was_entered_before_is_taken_without_looking_for_it(
@@ -45,22 +45,22 @@ def test_a_sibling_that_was_entered_before_is_taken_without_looking_for_it(
 ) -> None:
     world = worlds(pool=counting)
     run = world.create(fan("One", "Two", "Three"))
-    held = opened(world, run)
+    holding = opened(world, run)
     for _ in range(2):
         with counting.counted() as packets:
-            answer = next_of(world, run, held)
+            answer = next_of(world, run, holding)
         assert packets == BY_NAME
         assert answer.claimed is not None
         assert answer.claimed.given == 7
-        held = answer.claimed
-    assert next_of(world, run, held).run_status is RunStatus.SUCCEEDED
+        holding = answer.claimed
+    assert next_of(world, run, holding).run_status is RunStatus.SUCCEEDED
 
 
 def test_where_somebody_else_took_it_the_completion_looks_for_another(real: World) -> None:
     run = real.create(fan("One", "Two", "Three", "Four"))
-    held = opened(real, run)
+    holding = opened(real, run)
     real.acquire(run, "Fan/3/Four", "other")
-    answer = next_of(real, run, held)
+    answer = next_of(real, run, holding)
     assert answer.claimed is not None
     assert answer.claimed.state in {"Fan/1/Two", "Fan/2/Three"}
 
@@ -100,10 +100,10 @@ def test_threads_of_one_process_do_each_state_once(real: World) -> None:
     run = real.create(fan(*names))
     first = opened(real, run)
 
-    def carry_out(held: Leased | NothingReady | Refusal | None) -> int:
+    def carry_out(leased: Leased | NothingReady | Refusal | None) -> int:
         done = 0
-        while isinstance(held, Leased):
-            held, done = next_of(real, run, held).claimed, done + 1
+        while isinstance(leased, Leased):
+            leased, done = next_of(real, run, leased).claimed, done + 1
         return done
 
     with ThreadPoolExecutor(8) as threads:
@@ -115,9 +115,9 @@ def test_threads_of_one_process_do_each_state_once(real: World) -> None:
 
 def test_where_none_is_left_the_completion_is_accepted_without_a_lease(real: World) -> None:
     run = real.create(fan("One", "Two"))
-    held = opened(real, run)
+    holding = opened(real, run)
     real.acquire(run, "Fan/1/Two", "other")
-    answer = next_of(real, run, held)
+    answer = next_of(real, run, holding)
     assert answer.claimed is None
     assert answer.doc.status is Status.SUCCEEDED
 
@@ -125,9 +125,9 @@ def test_where_none_is_left_the_completion_is_accepted_without_a_lease(real: Wor
 def test_a_state_of_another_agent_is_not_kept(worlds: Worlds, counting: CountingPool) -> None:
     world = worlds(pool=counting)
     run = world.create(fan("One", "Two", "Three"), agents={"One": "w", "Two": "w", "Three": "other"})
-    held = opened(world, run)
+    holding = opened(world, run)
     with counting.counted() as packets:
-        answer = next_of(world, run, held)
+        answer = next_of(world, run, holding)
     assert packets == BY_NAME
     assert answer.claimed is not None
     assert answer.claimed.state == "Fan/1/Two"
@@ -135,9 +135,9 @@ def test_a_state_of_another_agent_is_not_kept(worlds: Worlds, counting: Counting
 
 def test_a_sibling_of_a_scope_that_ended_meanwhile_is_not_taken(real: World) -> None:
     run = real.create(fan("One", "Two", "Three"))
-    held = opened(real, run)
+    holding = opened(real, run)
     real.fail(run, "Fan/1/Two", real.acquire(run, "Fan/1/Two", "other"))
-    answer = real.try_complete(run, held.state, held.doc.lease.token, owner="w", claim_ttl_s=60)
+    answer = real.try_complete(run, holding.state, holding.doc.lease.token, owner="w", claim_ttl_s=60)
     assert not isinstance(answer, Updated)
     assert real.doc(run, "Fan/2/Three").attempts == 0
 
@@ -149,9 +149,9 @@ def test_what_is_kept_is_given_out_once_and_to_its_agent(most: int) -> None:
     known.keep("r", "w", [answer])
     assert known.take("r", Seeker(most=most, owner="other")) == ()
     assert known.take("another", Seeker(most=most, owner="w")) == ()
-    found = [known.take("r", Seeker(most=most, owner="w")) for _ in range(4)]
-    assert sorted(path for paths in found for path in paths) == ["A", "B", "C"]
-    assert max(map(len, found)) == most
+    takes = [known.take("r", Seeker(most=most, owner="w")) for _ in range(4)]
+    assert sorted(path for paths in takes for path in paths) == ["A", "B", "C"]
+    assert max(map(len, takes)) == most
 
 
 def test_what_others_take_as_well_is_forgotten() -> None:

@@ -41,9 +41,9 @@ def code(answer: object) -> str | None:
     return answer.code if isinstance(answer, Refusal) else None
 
 
-def frozen_server(world: World, meanwhile: Callable[[], object]) -> ControlPlane:
+def frozen_server(world: World, later: Callable[[], object]) -> ControlPlane:
     """A server that pauses between reading and its first commit, while another call happens."""
-    todo = [meanwhile]
+    todo = [later]
 
     def stand_still() -> None:
         while todo:

@@ -59,13 +59,13 @@ def test_a_started_run_has_told_the_agents_of_its_first_state(world: World) -> N
 def test_a_started_run_is_what_a_created_and_kicked_off_one_is(world: World) -> None:
     parts = {"Type": "Parallel", "Branches": [chain("P")["asl"], chain("Q")["asl"]], "Next": "A"}
     document = workflow({"Both": parts, "A": {"Type": "Task", "End": True}})
-    one, two = (world.wish(document, planner="boss") for _ in range(2))
-    world.plane.create(one)
-    world.plane.kick_off(one.workflow_id, "initial")
+    first, two = (world.wish(document, planner="boss") for _ in range(2))
+    world.plane.create(first)
+    world.plane.kick_off(first.workflow_id, "initial")
     started(world, two)
-    assert world.event_types(one.workflow_id) == world.event_types(two.workflow_id)
-    assert world.statuses(one.workflow_id) == world.statuses(two.workflow_id)
-    assert world.owed(one.workflow_id) == world.owed(two.workflow_id) == 2
+    assert world.event_types(first.workflow_id) == world.event_types(two.workflow_id)
+    assert world.statuses(first.workflow_id) == world.statuses(two.workflow_id)
+    assert world.owed(first.workflow_id) == world.owed(two.workflow_id) == 2
 
 
 def test_a_map_at_the_beginning_is_opened_and_announced(world: World) -> None:
@@ -164,8 +164,8 @@ def test_starting_takes_two_round_trips_and_a_definition_one(counting: CountingP
             world.starting.start(asked(world.wish(document)), to_keep=world.starting.resolve("", None, definition))
         assert len(packets) == trips
     with counting.counted() as packets:
-        found = world.starting.definition(f"{name}@1")
-        started(world, world.wish(dict(found.document)))
+        result = world.starting.definition(f"{name}@1")
+        started(world, world.wish(dict(result.document)))
     assert len(packets) == 3
     world.close()
 
@@ -178,11 +178,11 @@ def test_a_definition_is_found_by_name_version_and_hash(real: World) -> None:
     second = first | {"version": "2", "asl": chain("A", "B")["asl"]}
     for document in (first, second):
         assert real.starting.keep(read_definition(document)) is None
-    one, two = read_definition(first), read_definition(second)
-    assert real.starting.definition(f"{name}@1").sha256 == one.sha256
+    definition, two = read_definition(first), read_definition(second)
+    assert real.starting.definition(f"{name}@1").sha256 == definition.sha256
     assert real.starting.definition(f"{name}@2").sha256 == two.sha256
     assert real.starting.definition(name).sha256 == two.sha256
-    assert real.starting.definition(one.sha256).sha256 == one.sha256
+    assert real.starting.definition(definition.sha256).sha256 == definition.sha256
 
 
 def test_keeping_an_earlier_version_again_does_not_make_it_the_newest(worlds: Any, real: World) -> None:
@@ -198,8 +198,8 @@ def test_a_document_without_a_version_is_the_newest_of_its_name(real: World) -> 
     name, document = versioned("1", "A")
     del document["version"]
     changed = document | {"asl": chain("B")["asl"]}
-    for one in (document, changed):
-        assert real.starting.keep(read_definition(one)) is None
+    for item in (document, changed):
+        assert real.starting.keep(read_definition(item)) is None
     assert real.starting.definition(name).sha256 == read_definition(changed).sha256
 
 
@@ -229,9 +229,9 @@ def test_what_is_not_kept_is_not_found(real: World, reference: str) -> None:
 def test_a_definition_expires_and_its_version_is_free_again(real: World) -> None:
     name, document = versioned("1", "A")
     real.starting.keep(read_definition(document))
-    kept = keys.definition(read_definition(document).sha256)
-    assert 0 < real.ask("TTL", kept) <= 90 * 24 * 3600
-    real.ask("DEL", kept)
+    definition = keys.definition(read_definition(document).sha256)
+    assert 0 < real.ask("TTL", definition) <= 90 * 24 * 3600
+    real.ask("DEL", definition)
     with pytest.raises(UnknownDefinition):
         real.starting.definition(name)
     assert real.starting.keep(read_definition(document | {"asl": chain("B")["asl"]})) is None
@@ -239,15 +239,15 @@ def test_a_definition_expires_and_its_version_is_free_again(real: World) -> None
 
 def test_a_definition_counts_as_a_document_of_the_key_that_kept_it(real: World) -> None:
     account = Account(key_id=uuid.uuid4().hex[:12], quotas=Quotas(documents=1))
-    _, one = versioned("1", "A")
+    _, document = versioned("1", "A")
     _, two = versioned("1", "A")
     with authored_by("key:test", account):
-        assert real.starting.keep(read_definition(one)) is None
+        assert real.starting.keep(read_definition(document)) is None
         refusal = real.starting.keep(read_definition(two))
     assert refusal is not None
     assert refusal.code == "quota_exceeded"
-    real.ask("DEL", keys.definition(read_definition(one).sha256))
-    real.ask("ZADD", keys.quota(account.key_id, "docs"), 1, keys.definition(read_definition(one).sha256))
+    real.ask("DEL", keys.definition(read_definition(document).sha256))
+    real.ask("ZADD", keys.quota(account.key_id, "docs"), 1, keys.definition(read_definition(document).sha256))
     with authored_by("key:test", account):
         assert real.starting.keep(read_definition(two)) is None, "what expired is given back"
 

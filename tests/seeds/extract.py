@@ -44,11 +44,11 @@ def bullets(text: str, place: int = 0) -> list[str]:
 
     Where several tools share the list, a line "`a` / `b`:" has a name for each; `place` is that of the tool.
     """
-    found: list[str] = []
+    result: list[str] = []
     for head in [line.partition(":")[0] for line in text.splitlines() if line.startswith("- `")]:
         names = [name.partition(".")[0] for name in re.findall(r"`([^`]+)`", head)]
-        found += [names[place]] if " / " in head else names
-    return unique(found)
+        result += [names[place]] if " / " in head else names
+    return unique(result)
 
 
 def fields(text: str) -> list[str]:
@@ -70,58 +70,60 @@ def unique(names: Iterable[str]) -> list[str]:
 def read_dcf(text: str) -> Document:
     """Sections with lists, and tables of tools that have names alone."""
     head = text.partition("## RedisJSON Tools Reference")[0]
-    found: Document = {}
+    document: Document = {}
     for names, body in sections(head):
         listed, answers = part(body, "Parameters", "Key Parameters"), bullets(part(body, "Response Fields"))
-        found |= {name: {"takes": bullets(listed, at), "answers": answers} for at, name in enumerate(names)}
+        document |= {name: {"takes": bullets(listed, at), "answers": answers} for at, name in enumerate(names)}
     for line in re.findall(r"(?m)^\*\*Tools using this pattern\*\*: (`.*)$", head):
-        found |= {name: {"takes": [], "answers": []} for name in re.findall(r"`(\w+)`", line) if name not in found}
+        document |= {
+            name: {"takes": [], "answers": []} for name in re.findall(r"`(\w+)`", line) if name not in document
+        }
     for title in ("RedisJSON", "File System", "Common"):
         table = text.partition(f"## {title} Tools Reference")[2].partition("\n---")[0]
-        found |= {name: {"takes": [], "answers": []} for name in re.findall(r"(?m)^\| `(\w+)` \|", table)}
-    return found
+        document |= {name: {"takes": [], "answers": []} for name in re.findall(r"(?m)^\| `(\w+)` \|", table)}
+    return document
 
 
 def read_deepwork(text: str) -> Document:
-    found: Document = {}
+    document: Document = {}
     pieces = re.split(r"(?m)^### \d+\. `(\w+)`$", text)
     for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
         own = body.partition("\n---")[0]
         takes = re.findall(r"(?m)^\| `(\w+)` \|", own)
-        found[name] = {"takes": takes, "answers": fields(own.partition("#### Returns")[2])}
-    return found
+        document[name] = {"takes": takes, "answers": fields(own.partition("#### Returns")[2])}
+    return document
 
 
 def read_openfactory(text: str) -> Document:
     tools = text.partition("\n## Tools")[2].partition("\n## Resources")[0]
-    found: Document = {}
+    document: Document = {}
     for names, body in sections(tools):
-        found |= {n: {"takes": fields(part(body, "Input")), "answers": fields(part(body, "Output"))} for n in names}
-    return found
+        document |= {n: {"takes": fields(part(body, "Input")), "answers": fields(part(body, "Output"))} for n in names}
+    return document
 
 
 def read_midex(text: str) -> Document:
-    found: Document = {}
+    document: Document = {}
     for names, body in sections(text):
         if "**Input Schema" not in body:
             continue
         takes = fields(part(body, "Input Schema"))
         same = re.search(r"Same as `(\w+)` with `(\w+)` instead of `(\w+)`", body)
         if same is not None:
-            takes = [same[2] if name == same[3] else name for name in found[same[1]]["takes"]]
-        found |= {name: {"takes": takes, "answers": fields(part(body, "Returns"))} for name in names}
-    return found
+            takes = [same[2] if name == same[3] else name for name in document[same[1]]["takes"]]
+        document |= {name: {"takes": takes, "answers": fields(part(body, "Returns"))} for name in names}
+    return document
 
 
 def read_mission_control(text: str) -> Document:
     table = text.partition("| State | Tool |")[2].partition("\n\n")[0]
-    found: Document = {name: {"takes": [], "answers": []} for name in re.findall(r"`([a-z]+_[a-z]+)`", table)}
+    document: Document = {name: {"takes": [], "answers": []} for name in re.findall(r"`([a-z]+_[a-z]+)`", table)}
     for name, inside in _CALL.findall(text):
         names = [piece.partition(":")[0].strip() for piece in re.sub(r"\[.*?\]", "", inside).split(",")]
-        found[name]["takes"] = unique([*found[name]["takes"], *names])
+        document[name]["takes"] = unique([*document[name]["takes"], *names])
     for name, result in re.findall(r"([a-z]+_[a-z]+)\([^)]*\) → (\w+_id)", text):
-        found[name]["answers"] = unique([*found[name]["answers"], result])
-    return found
+        document[name]["answers"] = unique([*document[name]["answers"], result])
+    return document
 
 
 READERS: Final[dict[str, tuple[str, Callable[[str], Document]]]] = {
@@ -135,11 +137,11 @@ READERS: Final[dict[str, tuple[str, Callable[[str], Document]]]] = {
 
 def extract(directory: Path) -> dict[str, Document]:
     """Return the tools of each document; the names of the files begin with its number."""
-    found = {}
+    documents = {}
     for system, (number, read) in READERS.items():
         (path,) = directory.glob(f"{number}_*")
-        found[system] = read(path.read_text("utf-8"))
-    return found
+        documents[system] = read(path.read_text("utf-8"))
+    return documents
 
 
 if __name__ == "__main__":

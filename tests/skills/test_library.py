@@ -145,19 +145,19 @@ def test_without_a_directory_nothing_is_found(tmp_path: Path) -> None:
 def test_the_listing_has_an_item_for_every_manifest_and_every_broken_file(library: Library) -> None:
     items = list_directory(library, None, 10).items
     assert [item["skillName"] for item in items] == [None, "a", "b", "Check.Order"]
-    broken, found = items[0], items[3]
+    broken, result = items[0], items[3]
     assert (broken["path"], broken["valid_schema"]) == ("broken.json", False)
     assert broken["errors"] == ["ManifestLoadError: The file is not valid JSON."]
-    assert set(found) == {
+    assert set(result) == {
         "manifestId", "skillPackageId", "skillName", "skillVersion", "manifestApiVersion", "aliases", "description",
         "tags", "permissions", "toolNames", "toolCount", "dataSourceCount", "directives_preview", "path",
         "valid_schema", "errors", "warnings",
     }  # fmt: skip
-    assert found["aliases"][0] == "skill.Check.Order@1.0.0"
-    assert {"Check.Order@1.0.0", "skill://Check.Order@1.0.0", "skill://pkg-7@1.0.0"} <= set(found["aliases"])
-    assert found["directives_preview"] == "Use Check.\N{HORIZONTAL ELLIPSIS}"
-    assert (found["toolNames"], found["toolCount"], found["dataSourceCount"]) == (["verify"], 1, 1)
-    assert found["permissions"] == {"egress": "none", "secrets": []}
+    assert result["aliases"][0] == "skill.Check.Order@1.0.0"
+    assert {"Check.Order@1.0.0", "skill://Check.Order@1.0.0", "skill://pkg-7@1.0.0"} <= set(result["aliases"])
+    assert result["directives_preview"] == "Use Check.\N{HORIZONTAL ELLIPSIS}"
+    assert (result["toolNames"], result["toolCount"], result["dataSourceCount"]) == (["verify"], 1, 1)
+    assert result["permissions"] == {"egress": "none", "secrets": []}
 
 
 def test_previews_may_be_left_out(library: Library) -> None:
@@ -177,9 +177,9 @@ def test_a_catalogue_lists_what_it_names(directory: Path, tmp_path: Path) -> Non
     catalog.parent.mkdir()
     entries = [{"path": f"{directory}/check.json"}, {"path": "../secret.json"}, {"path": "/etc/passwd"}, {}, 7]
     catalog.write_text(json.dumps({"skills": entries}))
-    found = list_catalog(catalog, directory, None, 10)
-    assert [item["skillName"] for item in found.items] == [None, None, "Check.Order"]
-    assert len(found.warnings) == 2
+    skillset = list_catalog(catalog, directory, None, 10)
+    assert [item["skillName"] for item in skillset.items] == [None, None, "Check.Order"]
+    assert len(skillset.warnings) == 2
     catalog.write_text("{}")
     with pytest.raises(InvalidArgument, match="Catalog missing 'skills' array"):
         list_catalog(catalog, directory, None, 10)

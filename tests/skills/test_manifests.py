@@ -42,19 +42,19 @@ DEFINITIONS: list[Document] = [
 
 
 def codes(document: Any) -> set[tuple[str, str]]:
-    return {(one.path, one.code) for one in judge(document).problems}
+    return {(problem.path, problem.code) for problem in judge(document).problems}
 
 
 def test_a_manifest_is_valid_as_text_and_as_an_object() -> None:
     for given_as in (manifest(), json.dumps(manifest())):
-        found = judge(given_as)
-        assert (found.ok, found.exit_code, found.problems) == (True, 0, ())
+        result = judge(given_as)
+        assert (result.ok, result.exit_code, result.problems) == (True, 0, ())
 
 
-@rows("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))
+@rows("definition", DEFINITIONS, ids=lambda item: str(sorted(item)))
 def test_every_kind_of_tool_is_accepted(definition: Document) -> None:
-    wanted = {"toolName": "verify", "description": "", "definition": definition, "required": False}
-    assert judge(manifest(requiredTools=[wanted])).ok
+    expected = {"toolName": "verify", "description": "", "definition": definition, "required": False}
+    assert judge(manifest(requiredTools=[expected])).ok
 
 
 @rows(
@@ -75,18 +75,18 @@ def test_the_schema_of_a_tool_goes_with_its_source_only(
     assert wish.definition == wanted
 
 
-@rows("definition", DEFINITIONS, ids=lambda one: str(sorted(one)))
+@rows("definition", DEFINITIONS, ids=lambda item: str(sorted(item)))
 def test_a_tool_whose_definition_lacks_something_or_has_more_is_refused(definition: Document) -> None:
     for name in definition:
         lacking = {key: value for key, value in definition.items() if key != name}
         if name == "openApiSpecUrl":
             continue
-        found = judge(manifest(requiredTools=[tool("verify", definition=lacking)]))
-        assert found.exit_code == 1, name
-        assert all(one.path.startswith("/requiredTools/0/definition") for one in found.problems)
-        assert not any("rule" in one.message for one in found.problems), "in words"
+        result = judge(manifest(requiredTools=[tool("verify", definition=lacking)]))
+        assert result.exit_code == 1, name
+        assert all(problem.path.startswith("/requiredTools/0/definition") for problem in result.problems)
+        assert not any("rule" in problem.message for problem in result.problems), "in words"
     more = judge(manifest(requiredTools=[tool("verify", definition=definition | {"surplus": 1})]))
-    assert [one.code for one in more.problems] == ["unknown_field"]
+    assert [problem.code for problem in more.problems] == ["unknown_field"]
 
 
 def test_version_2_1_has_a_complexity_profile_and_2_0_has_none() -> None:
@@ -119,22 +119,22 @@ def test_version_2_1_has_a_complexity_profile_and_2_0_has_none() -> None:
 )
 def test_what_does_not_fit_the_form_is_named_with_its_place(change: Document, path: str, code: str) -> None:
     document = manifest() | change
-    assert (path, code) in {(one.path.rpartition("/")[0] if code == "x" else one.path, one.code)
-                            for one in judge(document).problems}  # fmt: skip
+    assert (path, code) in {(problem.path.rpartition("/")[0] if code == "x" else problem.path, problem.code)
+                            for problem in judge(document).problems}  # fmt: skip
     assert judge(document).exit_code == 1
-    assert all(one.hint for one in judge(document).problems)
+    assert all(problem.hint for problem in judge(document).problems)
 
 
 @rows("other", ["verify", "VERIFY", "Verify"])
 def test_a_tool_that_is_there_twice_is_a_static_problem(other: str) -> None:
-    found = judge(manifest(requiredTools=[tool("verify"), tool(other)]))
-    assert (found.exit_code, [one.code for one in found.problems]) == (2, ["duplicate_tool"])
-    assert found.texts("static")[0].startswith("requiredTools/1/toolName: The tool ")
+    result = judge(manifest(requiredTools=[tool("verify"), tool(other)]))
+    assert (result.exit_code, [problem.code for problem in result.problems]) == (2, ["duplicate_tool"])
+    assert result.texts("static")[0].startswith("requiredTools/1/toolName: The tool ")
 
 
 def test_a_data_source_that_is_there_twice_is_a_static_problem() -> None:
-    found = judge(manifest(requiredDataSources=[source("a", "x"), source("A", "y")]))
-    assert (found.exit_code, found.problems[0].code) == (2, "duplicate_data_source")
+    result = judge(manifest(requiredDataSources=[source("a", "x"), source("A", "y")]))
+    assert (result.exit_code, result.problems[0].code) == (2, "duplicate_data_source")
 
 
 def test_parameters_that_are_no_schema_are_a_static_problem() -> None:
@@ -146,16 +146,16 @@ def test_parameters_that_are_no_schema_are_a_static_problem() -> None:
 
 
 def test_doubts_are_warnings() -> None:
-    found = judge(manifest(manifestId="my-own-id"))
-    assert found.ok
-    assert found.warnings[0] == "manifestId is usually 'skill.check.order@1.0.0'."
+    result = judge(manifest(manifestId="my-own-id"))
+    assert result.ok
+    assert result.warnings[0] == "manifestId is usually 'skill.check.order@1.0.0'."
 
 
 @rows("text", ["", "{", "[]", "null", "NaN", '{"a": 1, "a": 2}', "[" * 9999, '"' + "x" * 2_000_000 + '"'])
 def test_what_is_no_object_is_refused_in_words(text: str) -> None:
-    found = judge(text)
-    assert found.exit_code in {1, 4}
-    assert len(found.problems[0].message) < 300
+    result = judge(text)
+    assert result.exit_code in {1, 4}
+    assert len(result.problems[0].message) < 300
 
 
 JSON = st.recursive(
@@ -170,9 +170,9 @@ JSON = st.recursive(
 
 @given(JSON | st.builds(lambda more: manifest() | more, st.dictionaries(st.sampled_from(sorted(manifest())), JSON)))
 def test_no_manifest_at_all_makes_it_raise(document: Any) -> None:
-    found = judge(document)
-    assert found.exit_code in {0, 1, 2, 4}
-    if found.ok:
+    result = judge(document)
+    assert result.exit_code in {0, 1, 2, 4}
+    if result.ok:
         assert read_manifest(document).manifest_id
 
 

@@ -155,8 +155,8 @@ def registry(tmp_path: Path, document: Any, environment: dict[str, str] | None =
     ],
 )
 def test_a_server_is_described_by_its_transport(tmp_path: Path, entry: Any, server: Any) -> None:
-    found = registry(tmp_path, {"servers": {"s": entry}}, {"KEY": "s3", "HOST": "stub"}).server("s")
-    assert found == {"name": "s"} | server
+    result = registry(tmp_path, {"servers": {"s": entry}}, {"KEY": "s3", "HOST": "stub"}).server("s")
+    assert result == {"name": "s"} | server
 
 
 def test_an_environment_overrides_what_it_has_differently(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_an_environment_overrides_what_it_has_differently(tmp_path: Path) -> Non
         "servers": {"s": {"endpoint": "http://stub/mcp", "headers": {"A": "b"}}},
         "overrides": {"production": {"s": {"endpoint": "https://real.example/mcp"}}, "test": {"s": {"endpoint": "x"}}},
     }
-    found = registry(tmp_path, document).server("s")
-    assert (found["url"], found["headers"]) == ("https://real.example/mcp", {"A": "b"})
+    server = registry(tmp_path, document).server("s")
+    assert (server["url"], server["headers"]) == ("https://real.example/mcp", {"A": "b"})
 
 
 @rows(

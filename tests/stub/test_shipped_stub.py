@@ -53,8 +53,8 @@ class Shop:
         customer = await self.call("verify_customer", customer_id=order["customer_id"])
         if not (customer["exists"] and customer["active"]):
             reasons.append("customer")
-        wanted = RULES.quantities_by_sku(order["lines"])
-        for sku, quantity in wanted.items():
+        quantities = RULES.quantities_by_sku(order["lines"])
+        for sku, quantity in quantities.items():
             stock = await self.call("check_inventory", sku=sku)
             if not stock["exists"] or stock["on_hand"] < quantity:
                 reasons.append(sku)
@@ -65,9 +65,9 @@ class Shop:
         subtotal = (await self.call("calculate_subtotal", lines=order["lines"]))["subtotal"]
         code, discount = order.get("discount_code"), "0.00"
         if code is not None:
-            found = await self.call("apply_discount", code=code, subtotal=subtotal, order_date=order["order_date"])
-            assert found["valid"], found["reason"]
-            discount = found["discount"]
+            answer = await self.call("apply_discount", code=code, subtotal=subtotal, order_date=order["order_date"])
+            assert answer["valid"], answer["reason"]
+            discount = answer["discount"]
         amount = _sum(subtotal, minus=discount)
         tax = (await self.call("calculate_tax", amount=amount, state=order["ship_to"]["state"]))["tax"]
         shipping = (await self.call("calculate_shipping", amount=amount, zip=order["ship_to"]["zip"]))["shipping"]
@@ -76,8 +76,8 @@ class Shop:
 
     async def invoice(self, order: Json) -> Json:
         customer = (await self.call("verify_customer", customer_id=order["customer_id"]))["name"]
-        given = {name: order[name] for name in ("order_number", "order_date", "lines")}
-        return await self.call("create_invoice", **given, customer=customer, pricing=await self.price(order))
+        value = {name: order[name] for name in ("order_number", "order_date", "lines")}
+        return await self.call("create_invoice", **value, customer=customer, pricing=await self.price(order))
 
 
 def _sum(*amounts: str, minus: str = "0") -> str:
@@ -90,8 +90,8 @@ def by_rules(order: Json) -> Json:
     request = {"order_date": order["order_date"], "lines": order["lines"], "state": ship_to["state"]}
     request |= {"zip": ship_to["zip"], "discount_code": validated["discount_code"]}
     pricing = RULES.calculate_pricing(request)
-    given = {name: order[name] for name in ("order_number", "order_date", "lines")}
-    return RULES.generate_invoice(given | {"customer": validated["customer"], "pricing": pricing})
+    value = {name: order[name] for name in ("order_number", "order_date", "lines")}
+    return RULES.generate_invoice(value | {"customer": validated["customer"], "pricing": pricing})
 
 
 @pytest.fixture
@@ -141,14 +141,14 @@ async def test_an_expired_discount_is_no_discount(stub: Stub) -> None:
 
 async def test_each_server_has_its_tools_at_its_own_address(stub: Stub) -> None:
     registry = json.loads((ROOT / "skills_src" / "registry.json").read_text("utf-8"))
-    found = {}
+    result = {}
     for server in registry["servers"]:
         async with stub.client(server) as client:
-            found[server] = {tool.name for tool in (await client.list_tools()).tools}
-    assert found["orders"] == {"verify_customer", "check_inventory", "validate_address"}
-    assert found["pricing"] == {"calculate_subtotal", "apply_discount", "calculate_tax", "calculate_shipping"}
-    assert found["documents"] == {"create_invoice"}
-    assert set(found) == set(CONFIG["servers"])
+            result[server] = {tool.name for tool in (await client.list_tools()).tools}
+    assert result["orders"] == {"verify_customer", "check_inventory", "validate_address"}
+    assert result["pricing"] == {"calculate_subtotal", "apply_discount", "calculate_tax", "calculate_shipping"}
+    assert result["documents"] == {"create_invoice"}
+    assert set(result) == set(CONFIG["servers"])
 
 
 async def test_the_support_session_has_what_it_needs(stub: Stub) -> None:
@@ -161,7 +161,7 @@ async def test_the_support_session_has_what_it_needs(stub: Stub) -> None:
         template = (await shop.call("get_reply_template", area=diagnosis["area"]))["template"]
     assert account["name"] == "Michael Chen"
     assert (diagnosis["area"], diagnosis["checked_at"]) == ("export", "2025-01-30T12:00:00+00:00")
-    assert [one["id"] for one in articles] == ["KB-31"]
+    assert [article["id"] for article in articles] == ["KB-31"]
     assert all(hole in template for hole in ("{name}", "{cause}", "{article}"))
 
 

@@ -22,7 +22,7 @@ def problems(document: Any) -> list[tuple[str | None, str]]:
     """Where and what: the column and the code of each problem."""
     report = Report()
     read_config(locate(document, SourcePlace("stub.json")), report)
-    return [(one.place.column, one.code) for one in report.problems]
+    return [(problem.place.column, problem.code) for problem in report.problems]
 
 
 ONE = "servers.s.tools.t"

@@ -100,13 +100,13 @@ async def test_templates_show_arguments_time_and_luck(serve: Serve) -> None:
         "literal": 3,
     }
     stub = serve(config(s={"t": tool(case("c", responseTemplate=template))}))
-    found, _ = await stub.call("t", "s", customer={"id": "C-1"}, lines=[1])
-    assert found["customer"] == "C-1"
-    assert found["sentence"] == "C-1 has [1] at 2025-01-30T12:00:00+00:00"
-    assert found["lines"] == [1]
-    assert found["dice"] in range(1, 7)
-    assert len(found["id"]) == 36
-    assert found["literal"] == 3
+    result, _ = await stub.call("t", "s", customer={"id": "C-1"}, lines=[1])
+    assert result["customer"] == "C-1"
+    assert result["sentence"] == "C-1 has [1] at 2025-01-30T12:00:00+00:00"
+    assert result["lines"] == [1]
+    assert result["dice"] in range(1, 7)
+    assert len(result["id"]) == 36
+    assert result["literal"] == 3
 
 
 async def test_a_template_that_lacks_its_argument_is_an_error_and_not_a_blank(serve: Serve) -> None:
@@ -236,12 +236,12 @@ async def test_d_97l_two_servers_may_have_a_tool_of_one_name(serve: Serve, mode:
     stub = serve(TWINS)
     async with stub.client(mode=mode) as client:
         listed = await client.list_tools()
-        assert [one.name for one in listed.tools] == ["help__only", "help__search", "orders__search"]
+        assert [tool.name for tool in listed.tools] == ["help__only", "help__search", "orders__search"]
         for name, answer in (("orders__search", "o"), ("help__search", "h")):
             assert (await client.call_tool(name, {})).structured_content == {"from": answer}
     for server, answer in (("orders", "o"), ("help", "h")):
         async with stub.client(server, mode=mode) as client:
-            assert "search" in [one.name for one in (await client.list_tools()).tools]
+            assert "search" in [tool.name for tool in (await client.list_tools()).tools]
             assert (await client.call_tool("search", {})).structured_content == {"from": answer}
 
 
@@ -262,10 +262,10 @@ async def test_a_list_says_what_a_tool_is(serve: Serve) -> None:
     result = {"type": "object", "properties": {"from": {"type": "string"}}, "required": ["from"]}
     stub = serve(config(s={"t": tool(case("c"), version="1.2.0", resultSchema=result, rateLimit={"rps": 3})}))
     async with stub.client("s") as client:
-        (found,) = (await client.list_tools()).tools
+        (outcome,) = (await client.list_tools()).tools
         assert (await client.call_tool("t", {})).structured_content == {"from": "c"}
-    assert (found.description, found.output_schema) == ("A tool.", result)
-    assert found.meta == {
+    assert (outcome.description, outcome.output_schema) == ("A tool.", result)
+    assert outcome.meta == {
         "serverId": "s",
         "version": "1.2.0",
         "originalName": "t",
@@ -283,8 +283,8 @@ async def test_metrics_count_calls_hits_and_errors_and_can_be_reset(serve: Serve
     await stub.call("t", "s", q="x")
     await stub.call("s__t")
     await stub.fail("u", "s")
-    found = stub.get("/metrics")
-    assert found == {
+    _metrics = stub.get("/metrics")
+    assert _metrics == {
         "ok": True,
         "metrics": {
             "tool_calls": {"s:t": 2, "s:u": 1},
@@ -301,10 +301,10 @@ async def test_metrics_count_calls_hits_and_errors_and_can_be_reset(serve: Serve
 async def test_a_changed_file_is_taken_up_without_a_restart(serve: Serve) -> None:
     stub = serve(config(s={"t": tool()}))
     async with stub.client() as client:
-        assert [one.name for one in (await client.list_tools()).tools] == ["s__t"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["s__t"]
         stub.write(config(s={"t": tool(case("new"))}, more={"u": tool()}))
         assert (await client.call_tool("s__t", {})).structured_content == {"from": "new"}
-        assert [one.name for one in (await client.list_tools()).tools] == ["more__u", "s__t"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["more__u", "s__t"]
     assert (stub.get("/healthz")["servers"], stub.get("/healthz")["tools"]) == (2, 2)
 
 

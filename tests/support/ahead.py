@@ -47,8 +47,8 @@ def now(world: "World") -> int:
 
 def timers(world: "World", run: str) -> dict[str, float]:
     """The timers of a run, the earliest first."""
-    found = world.ask("ZRANGE", world.store.keys(run).timers, 0, -1, "WITHSCORES")
-    return {decode_state(part.decode()): float(at) for part, at in zip(found[::2], found[1::2], strict=True)}
+    answer = world.ask("ZRANGE", world.store.keys(run).timers, 0, -1, "WITHSCORES")
+    return {decode_state(part.decode()): float(at) for part, at in zip(answer[::2], answer[1::2], strict=True)}
 
 
 def deadline(world: "World", run: str) -> float:

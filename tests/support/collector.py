@@ -34,8 +34,8 @@ class Take(BaseHTTPRequestHandler):
         body = gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body
         if self.server.says == 200 and self.path == "/v1/traces":
             traces = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
-            told = traces.ExportTraceServiceRequest.FromString(body)
-            self.server.spans += [one for r in told.resource_spans for g in r.scope_spans for one in g.spans]
+            from_string = traces.ExportTraceServiceRequest.FromString(body)
+            self.server.spans += [span for r in from_string.resource_spans for g in r.scope_spans for span in g.spans]
         if self.server.says == 200 and self.path == "/v1/metrics":
             metrics = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
             self.server.metrics += metrics.ExportMetricsServiceRequest.FromString(body).resource_metrics

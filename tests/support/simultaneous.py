@@ -12,11 +12,11 @@ def together(calls: list[Callable[[], Answer]]) -> list[Answer]:
     answers: dict[int, Answer] = {}
     barrier = threading.Barrier(len(calls))
 
-    def call(number: int, what: Callable[[], Answer]) -> None:
+    def call(number: int, subject: Callable[[], Answer]) -> None:
         barrier.wait()
-        answers[number] = what()
+        answers[number] = subject()
 
-    threads = [threading.Thread(target=call, args=(number, what)) for number, what in enumerate(calls)]
+    threads = [threading.Thread(target=call, args=(number, subject)) for number, subject in enumerate(calls)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -79,8 +79,8 @@ class Terminal:
 @contextmanager
 def on_a_terminal(*command: str, **environment: str) -> Iterator[Terminal]:
     """Run a command on a terminal of 30 lines and 100 columns while the context lasts."""
-    with on_a_terminal_of(100, *command, **environment) as found:
-        yield found
+    with on_a_terminal_of(100, *command, **environment) as terminal:
+        yield terminal
 
 
 @contextmanager

@@ -236,9 +236,9 @@ class World:
 
     def runs_of(self, name: str) -> list[str]:
         """All runs of a schedule, by their tag; this test's from now on."""
-        found = [run.decode() for run in self.ask("ZRANGE", keys.runs_by(Facet.TAG, tag_of(name)), 0, -1)]
-        self.runs += [run for run in found if run not in self.runs]
-        return found
+        runs = [run.decode() for run in self.ask("ZRANGE", keys.runs_by(Facet.TAG, tag_of(name)), 0, -1)]
+        self.runs += [run for run in runs if run not in self.runs]
+        return runs
 
     def wish(self, document: Document, run: str | None = None, **options: Any) -> Create:
         """A request to create a run; `agents` maps states to an id or a tuple of ids."""
@@ -332,8 +332,8 @@ class World:
     def raw_docs(self, run: str) -> dict[str, bytes]:
         """The documents of all states in Redis, those inside scopes too."""
         prefix = self.store.keys(run).state("")
-        found = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
-        texts = zip(found, read_texts(self.ask, found) if found else (), strict=True)
+        result = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
+        texts = zip(result, read_texts(self.ask, result) if result else (), strict=True)
         return {key_parts.decode_state(key.removeprefix(prefix)): text for key, text in texts if text is not None}
 
     def every_doc(self, run: str) -> dict[str, StateDoc]:
@@ -371,8 +371,8 @@ class World:
 
     def messages(self, agent: str) -> list[dict[str, Any]]:
         """The events of this test's runs in an agent's inbox, without taking them."""
-        found = [load_event(fields) for _, fields in self.ask("XRANGE", keys.inbox(agent), "-", "+")]
-        return [event for event in found if event["workflow_id"] in self.runs]
+        events = [load_event(fields) for _, fields in self.ask("XRANGE", keys.inbox(agent), "-", "+")]
+        return [event for event in events if event["workflow_id"] in self.runs]
 
     def owed(self, run: str) -> int:
         return int(self.ask("XLEN", self.store.keys(run).outbox))
@@ -391,8 +391,8 @@ class World:
 
     def keys_of(self, run: str) -> list[str]:
         """Return the run's keys, but for the marks of claims, which are gone in a moment."""
-        found = [key.decode() for key in self.ask("KEYS", f"*{run}*")]  # a cluster has braces around the run
-        return [key for key in found if f":wf:{run}:" in key and f":wf:{run}:taking:" not in key]
+        result = [key.decode() for key in self.ask("KEYS", f"*{run}*")]  # a cluster has braces around the run
+        return [key for key in result if f":wf:{run}:" in key and f":wf:{run}:taking:" not in key]
 
     # Changing what is there without waiting for it
 

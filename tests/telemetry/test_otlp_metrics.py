@@ -29,11 +29,11 @@ def collector() -> Iterator[Collector]:
 def sent(collector: Collector) -> dict[str, Any]:
     """The metrics of the last request, by name."""
     (scope,) = collector.metrics[-1].scope_metrics
-    return {one.name: one for one in scope.metrics}
+    return {metric.name: metric for metric in scope.metrics}
 
 
 def about(point: Any) -> dict[str, str]:
-    return {one.key: one.value.string_value for one in point.attributes}
+    return {attribute.key: attribute.value.string_value for attribute in point.attributes}
 
 
 def test_counters_histograms_and_gauges_are_sent_with_their_labels_and_meanings(collector: Collector) -> None:
@@ -43,11 +43,15 @@ def test_counters_histograms_and_gauges_are_sent_with_their_labels_and_meanings(
         meters.called("list_runs", seconds)
     with sending(f"{collector.url}/v1/metrics", lambda: [MetricValues(RUNS, {("running",): 3}), *meters.read()], NEVER):
         pass
-    found = sent(collector)
-    leases, runs, tools = (found[name] for name in ("dcf_lease_acquire_total", "dcf_runs", "dcf_tool_seconds"))
+    connections = sent(collector)
+    leases, runs, tools = (connections[name] for name in ("dcf_lease_acquire_total", "dcf_runs", "dcf_tool_seconds"))
     assert (leases.sum.is_monotonic, leases.sum.aggregation_temporality) == (True, CUMULATIVE)
-    assert [(about(one), one.as_int) for one in leases.sum.data_points] == [({"outcome": "lease_held"}, 1)]
-    assert [(about(one), one.as_int) for one in runs.gauge.data_points] == [({"status": "running"}, 3)]
+    assert [(about(data_point), data_point.as_int) for data_point in leases.sum.data_points] == [
+        ({"outcome": "lease_held"}, 1)
+    ]
+    assert [(about(data_point), data_point.as_int) for data_point in runs.gauge.data_points] == [
+        ({"status": "running"}, 3)
+    ]
     assert (runs.description, runs.unit, tools.unit) == (RUNS.text, "", "s")
     (calls,) = tools.histogram.data_points
     assert (about(calls), tools.histogram.aggregation_temporality) == ({"tool": "list_runs"}, CUMULATIVE)
@@ -65,9 +69,9 @@ def test_each_interval_sends_what_was_counted_by_then_since_one_begin(collector:
         meters.overtaken()
         wait_until(lambda: sent(collector)["dcf_txn_conflicts_total"].sum.data_points[0].as_int == 1)
     first, last = (
-        next(one for one in request.scope_metrics[0].metrics if one.name == "dcf_txn_conflicts_total").sum.data_points[
-            0
-        ]
+        next(
+            metric for metric in request.scope_metrics[0].metrics if metric.name == "dcf_txn_conflicts_total"
+        ).sum.data_points[0]
         for request in (collector.metrics[0], collector.metrics[-1])
     )
     assert (first.as_int, last.as_int) == (0, 1)

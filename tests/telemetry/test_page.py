@@ -14,5 +14,5 @@ def test_the_table_of_attributes_has_each_one() -> None:
     rows = re.findall(r"^\| ((?:`(?:dcf|gen_ai)\.[\w.]+`(?:, )?)+) \|", PAGE.read_text(), re.MULTILINE)
     named = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
     assert len(set(named)) == len(named)
-    told = {f"dcf.{name}" for name in spans._TOLD}
-    assert set(named) == told | set(spans._USED.values()) | MADE | GENAI
+    texts = {f"dcf.{name}" for name in spans._TOLD}
+    assert set(named) == texts | set(spans._USED.values()) | MADE | GENAI

@@ -17,11 +17,11 @@ SECOND = 1_000_000_000
 
 
 def traced(world: World, run: str) -> list[RunSpan]:
-    return spans_of(run, "Sample", (one.as_json() for one in world.history_of(run)))
+    return spans_of(run, "Sample", (happening.as_json() for happening in world.history_of(run)))
 
 
 def of(spans: list[RunSpan], name: str) -> list[RunSpan]:
-    return [one for one in spans if one.name == name]
+    return [span for span in spans if span.name == name]
 
 
 def test_a_takeover_ends_the_attempt_and_the_next_one_links_to_it(world: World) -> None:
@@ -35,7 +35,7 @@ def test_a_takeover_ends_the_attempt_and_the_next_one_links_to_it(world: World) 
     assert (lost.outcome, lost.reason, won.outcome) == (SpanOutcome.ERROR, "lease taken over", SpanOutcome.OK)
     assert won.links == (lost.span_id,)
     assert lost.span_id == span_id_of(run, "A", epoch)
-    assert [one.name for one in lost.events] == ["LeaseRenewed", "LeaseTakenOver"]
+    assert [event.name for event in lost.events] == ["LeaseRenewed", "LeaseTakenOver"]
     assert (lost.attributes["dcf.owner"], won.attributes["dcf.owner"]) == ("first", "second")
 
 
@@ -65,7 +65,7 @@ def test_the_history_says_how_long_a_lease_is_and_when_a_retry_is_due(timely: Wo
     timely.fail(run, "A", token)
     (first, *_) = of(traced(timely, run), "A")
     assert first.attributes["dcf.ttl_s"] == 77
-    (retried,) = [one for one in first.events if one.name == "StateRetried"]
+    (retried,) = [event for event in first.events if event.name == "StateRetried"]
     due = from_text(retried.attributes["dcf.not_before"])
     assert due is not None
     assert round((due * 1000 - retried.at) / SECOND) == 30
@@ -79,7 +79,7 @@ def test_each_try_of_a_task_is_a_span(timely: World) -> None:
     first, second = of(traced(timely, run), "A")
     assert (first.outcome, first.reason, second.outcome) == (SpanOutcome.ERROR, "Flaky", SpanOutcome.OK)
     assert second.links == (first.span_id,)
-    assert [one.name for one in first.events] == ["StateRetried"]
+    assert [event.name for event in first.events] == ["StateRetried"]
     assert SECRET not in repr(first)
 
 
@@ -98,7 +98,7 @@ def test_what_is_open_when_the_run_fails_ends_with_it(world: World) -> None:
     world.update(run, "Both/0/L", world.acquire(run, "Both/0/L"), status=Status.FAILED, error="Broken", cause=SECRET)
     spans = traced(world, run)
     assert (spans[0].outcome, spans[0].reason) == (SpanOutcome.ERROR, "Broken")
-    assert not [one.name for one in spans if one.is_open]
+    assert not [span.name for span in spans if span.is_open]
 
 
 def happened(second: int, type_: str, state: str | None = None, **data: Json) -> dict[str, Json]:
@@ -137,7 +137,7 @@ def test_an_attempt_keeps_what_happened_while_it_waited_and_says_how_long_that_w
     _, attempt = spans_of("run", "Sample", history)
     assert attempt.span_id == span_id_of("run", "A", 7)
     assert attempt.attributes["dcf.wait_ms"] == 3000
-    assert [one.name for one in attempt.events] == ["NotificationSent", "StateSucceeded"]
+    assert [event.name for event in attempt.events] == ["NotificationSent", "StateSucceeded"]
 
 
 def test_what_is_concluded_from_outside_is_one_span(world: World) -> None:
@@ -145,14 +145,14 @@ def test_what_is_concluded_from_outside_is_one_span(world: World) -> None:
     conclude(world, run, "A", output=SECRET)
     (waited,) = of(traced(world, run), "A")
     assert (waited.outcome, waited.is_open) == (SpanOutcome.OK, False)
-    assert [one.name for one in waited.events][-2:] == ["StateConcluded", "StateSucceeded"]
+    assert [event.name for event in waited.events][-2:] == ["StateConcluded", "StateSucceeded"]
 
 
 def test_a_loop_within_one_commit_has_a_span_for_each_visit() -> None:
     at = "2026-11-22T09:00:00.000000Z"
     visit = {"at": at, "type": "StateSucceeded", "state": "Again", "epoch": 7}
     spans = spans_of("run", "Loop", [{"at": at, "type": "RunCreated", "state": None}, visit, visit, visit])
-    assert len({one.span_id for one in spans}) == len(spans) == 4
+    assert len({span.span_id for span in spans}) == len(spans) == 4
 
 
 def test_the_ids_follow_from_the_run_in_every_process_and_version() -> None:

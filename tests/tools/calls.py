@@ -179,8 +179,8 @@ async def run_orders(tools: Tools, workflow_id: str, watch: Callable[[Answer], A
         event = await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
         assert event["event"]["target_state"] == state
         await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=0, ack_message_id=event["message_id"])
-        held = await tools.ok("acquire_state_lease", workflow_id=workflow_id, state=state, owner_agent_id=agent)
-        holder = {"workflow_id": workflow_id, "state": state, "lease_token": held["lease"]["token"]}
+        holding = await tools.ok("acquire_state_lease", workflow_id=workflow_id, state=state, owner_agent_id=agent)
+        holder = {"workflow_id": workflow_id, "state": state, "lease_token": holding["lease"]["token"]}
         await tools.ok("renew_state_lease", **holder)
         await call("update_workflow_control_plane", **holder, new_status="succeeded", output_json=output)
         await call("notify_next_worker_agent", workflow_id=workflow_id, source_state=state)

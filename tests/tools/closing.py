@@ -11,6 +11,6 @@ def closed(schema: Json) -> Json:
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {name: closed(part) for name, part in schema.items()}
+    closeds = {name: closed(part) for name, part in schema.items()}
     is_record = isinstance(schema.get("type"), str | list) and "properties" in schema
-    return ({"additionalProperties": False} if is_record else {}) | found
+    return ({"additionalProperties": False} if is_record else {}) | closeds

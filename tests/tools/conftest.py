@@ -22,8 +22,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def own_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A real server, shared by all tests of a directory that has this fixture, with dcf as the user of a deployment."""
-    with restricted_redis(short_directory / "tools") as found:
-        yield found
+    with restricted_redis(short_directory / "tools") as result:
+        yield result
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +50,8 @@ def replica(application: Application) -> Iterator[Callable[..., Application]]:
     managers = []
 
     def make(**settings: object) -> Application:
-        found = Settings.model_validate({"redis_url": application.redis_url, "auth": "off", **settings})
-        manager = open_application(found)
+        model_validate = Settings.model_validate({"redis_url": application.redis_url, "auth": "off", **settings})
+        manager = open_application(model_validate)
         managers.append(manager)
         return manager.__enter__()
 

@@ -63,14 +63,14 @@ def nodes(name: str) -> tuple[ast.AST, ...]:
 @cache
 def imports(name: str) -> frozenset[str]:
     """Every module that a module imports, wherever in it, by its full name."""
-    found = set()
+    result = set()
     for node in nodes(name):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            result |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} imports relatively"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(found)
+            result |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(result)
 
 
 def is_in(name: str, *places: str) -> bool:
@@ -91,18 +91,18 @@ CAPABILITIES = sorted(path.name for path in (PACKAGE / "features").iterdir() if 
 @cache
 def imported_modules(name: str) -> frozenset[str]:
     """The modules of dcf that a module imports, for type checkers too."""
-    named = {found if found in MODULES else found.rpartition(".")[0] for found in imports(name)}
+    named = {result if result in MODULES else result.rpartition(".")[0] for result in imports(name)}
     return frozenset((named & set(MODULES)) - {name})
 
 
 def contracts() -> dict[str, dict[str, Any]]:
     """The contracts of import-linter by name."""
     read = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
-    return {one["name"]: one for one in read["tool"]["importlinter"]["contracts"]}
+    return {contract["name"]: contract for contract in read["tool"]["importlinter"]["contracts"]}
 
 
 def importers(library: str) -> set[str]:
-    return {name for name in MODULES if any(is_in(found, library) for found in imports(name))}
+    return {name for name in MODULES if any(is_in(name, library) for name in imports(name))}
 
 
 def public(node: ast.Module | ast.ClassDef, owner: str) -> Iterator[tuple[str, Named]]:
@@ -137,15 +137,15 @@ def test_the_sources_are_found() -> None:
 
 @rows("name", PURE)
 def test_what_is_pure_imports_nothing_of_dcf_but_what_is_pure(name: str) -> None:
-    own = {found for found in imports(name) if is_in(found, "dcf")}
+    own = {name for name in imports(name) if is_in(name, "dcf")}
     allowed = ("dcf.errors", CONFINED) if name in CONFINING else ("dcf.errors",)
-    assert not {found for found in own if not is_pure(found) and not is_in(found, *allowed)}
+    assert not {name for name in own if not is_pure(name) and not is_in(name, *allowed)}
 
 
 @rows("name", PURE)
 def test_what_is_pure_has_no_clock_no_chance_and_no_input_or_output(name: str) -> None:
     impure = ("time", "random", "secrets", "os", "sys", "io", "pathlib", "socket", "threading", "asyncio", "logging")
-    assert not [found for found in imports(name) if is_in(found, *impure)]
+    assert not [name for name in imports(name) if is_in(name, *impure)]
     calls = {ast.unparse(node.func) for node in nodes(name) if isinstance(node, ast.Call)}
     assert not calls & {"open", "print", "input", "datetime.now", "datetime.utcnow", "uuid4"}
 
@@ -159,7 +159,7 @@ def test_every_expression_is_limited_by_steps_and_a_plain_one_by_no_clock() -> N
 
 
 def test_errors_import_nothing_of_dcf() -> None:
-    assert not [found for found in imports("dcf.errors") if is_in(found, "dcf")]
+    assert not [name for name in imports("dcf.errors") if is_in(name, "dcf")]
 
 
 KNOW_MCP = (r"verbs\.(authentication|endpoints|progress)", r"features\.\w+\.(routes|elicitation)")
@@ -184,13 +184,13 @@ def test_a_library_has_one_door(library: str, places: tuple[str, ...]) -> None:
 @rows("lower", ["dcf.store", "dcf.adapters", "dcf.files", "dcf.runs", *PURE_PACKAGES])
 def test_nobody_imports_the_surfaces_from_below(lower: str) -> None:
     below = [name for name in MODULES if is_in(name, lower)]
-    assert not {name for name in below if any(is_in(found, "dcf.tools", "dcf.cli") for found in imports(name))}
+    assert not {name for name in below if any(is_in(name, "dcf.tools", "dcf.cli") for name in imports(name))}
 
 
 def test_the_store_knows_neither_the_verbs_nor_the_adapters() -> None:
     upper = ("dcf.runs", "dcf.application", "dcf.adapters")
     store = [name for name in MODULES if is_in(name, "dcf.store")]
-    assert not {name for name in store if any(is_in(found, *upper) for found in imports(name))}
+    assert not {name for name in store if any(is_in(name, *upper) for name in imports(name))}
 
 
 @rows("upper", ["dcf.cli", "dcf.tools", "dcf.verbs", "dcf.workforce", "dcf.application"])
@@ -264,7 +264,7 @@ def test_few_modules_are_at_the_top_and_none_is_deep() -> None:
 
 def test_every_capability_is_installed_and_has_its_layers() -> None:
     layers = contracts()["Within a capability: verbs, operations, storage, keys"]["containers"]
-    assert sorted(one.name for one in INSTALLED) == sorted(VERB_MODULES) == CAPABILITIES
+    assert sorted(item.name for item in INSTALLED) == sorted(VERB_MODULES) == CAPABILITIES
     assert sorted(layers) == [f"dcf.features.{name}" for name in CAPABILITIES]
 
 
@@ -292,7 +292,9 @@ def test_tools_cannot_be_asked_for_before_their_list_is_complete() -> None:
 def test_everything_public_says_what_it_is(name: str) -> None:
     assert ast.get_docstring(tree_of(name)), f"{name} has no docstring"
     silent = [node for _, node in public(tree_of(name), name) if not ast.get_docstring(node)]
-    assert not [node.name for node in silent if not any(ast.unparse(one) == "overload" for one in node.decorator_list)]
+    assert not [
+        node.name for node in silent if not any(ast.unparse(item) == "overload" for item in node.decorator_list)
+    ]
 
 
 def test_every_error_has_a_code_of_its_own() -> None:

@@ -39,15 +39,15 @@ def took(system: str, seconds: float, **others: int) -> Sample:
 
 @rows(("shape", "size"), [("chain", 7), ("dag", 3), ("map", 5)])
 def test_a_graph_carried_out_step_by_step_ends_once_all_its_steps_are_done(shape: str, size: int) -> None:
-    wanted = graph(shape, size)
-    waiting, ready, done = list(wanted.upstreams), wanted.roots, 0
+    expected = graph(shape, size)
+    waiting, ready, done = list(expected.upstreams), expected.roots, 0
     while ready:
         done += 1
-        for child in wanted.children[ready.pop()]:
+        for child in expected.children[ready.pop()]:
             waiting[child] -= 1
             if not waiting[child]:
                 ready.append(child)
-    assert done == steps(shape, size) == len(wanted.children)
+    assert done == steps(shape, size) == len(expected.children)
 
 
 def test_the_dag_of_45_diamonds_has_1000_steps_and_one_end() -> None:
@@ -75,11 +75,11 @@ def test_the_gain_of_eight_workers_is_theirs_against_one_in_the_same_round() -> 
 
 
 def test_the_tables_say_what_was_measured_and_why_something_was_not() -> None:
-    found = Found(rounds=[[took("dcf-library", 0.5), SAMPLE]])
-    found.killed.append(Killed(system="bullmq", in_hand=10, lost=1, repeated=2, delay_s=None, waited_s=90))
-    found.skip(next(one for one in SYSTEMS if one.name == "rq"), "at all", "pip failed")
-    text = report.tables("today", found, SYSTEMS)
-    assert "| dcf, library : BullMQ | 2.00 |" in report.ratios("today", found, SYSTEMS)
+    result = Found(rounds=[[took("dcf-library", 0.5), SAMPLE]])
+    result.killed.append(Killed(system="bullmq", in_hand=10, lost=1, repeated=2, delay_s=None, waited_s=90))
+    result.skip(next(item for item in SYSTEMS if item.name == "rq"), "at all", "pip failed")
+    text = report.tables("today", result, SYSTEMS)
+    assert "| dcf, library : BullMQ | 2.00 |" in report.ratios("today", result, SYSTEMS)
     assert "| BullMQ | 10 | 1 | 2 | not within 90 s |" in text
     assert "- RQ: pip failed" in text
     assert "| RQ |" not in text

@@ -220,8 +220,8 @@ def test_what_is_not_guarded_is_seen(source: str) -> None:
     ],
 )
 def test_what_is_guarded_is_let_through(source: str) -> None:
-    found = uses(source)
-    assert (found.at_import, found.of_posix, found.of_linux) == ([], [], [])
+    result = uses(source)
+    assert (result.at_import, result.of_posix, result.of_linux) == ([], [], [])
 
 
 def test_a_function_may_not_need_linux() -> None:

@@ -12,16 +12,16 @@ TASK = {"StartAt": "T", "States": {"T": {"Type": "Task", "End": True}}}
 
 
 def _deep(levels: int) -> Any:
-    found: Any = 1
+    deep: Any = 1
     for _ in range(levels):
-        found = {"a": [found]}
-    return found
+        deep = {"a": [deep]}
+    return deep
 
 
 def _itself() -> Any:
-    found: dict[str, Any] = {}
-    found["States"] = found
-    return found
+    itself: dict[str, Any] = {}
+    itself["States"] = itself
+    return itself
 
 
 NO_JSON = {
@@ -66,9 +66,9 @@ def test_answers_that_are_none_are_refused_in_words(mocks: Any) -> None:
 
 
 def test_a_context_that_is_no_object_is_refused_in_words() -> None:
-    given: Any = [1]
+    context: Any = [1]
     with pytest.raises(InvalidArgument, match="context"):
-        dcf.simulate(TASK, {}, context=given)
+        dcf.simulate(TASK, {}, context=context)
 
 
 @rows("definition", [None, 5, [], "{", "[]", {"asl": None}, {}])

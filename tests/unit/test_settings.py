@@ -22,12 +22,12 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_needs_to_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    found = read_settings()
-    assert found.redis_url is None
-    assert found.data_dir == tmp_path / "dcf"
-    assert (found.mcp_host, found.mcp_port) == ("127.0.0.1", 8337)
-    assert found.mcp_enable_dns_rebinding_protection
-    assert found.mcp_allowed_hosts == (
+    settings = read_settings()
+    assert settings.redis_url is None
+    assert settings.data_dir == tmp_path / "dcf"
+    assert (settings.mcp_host, settings.mcp_port) == ("127.0.0.1", 8337)
+    assert settings.mcp_enable_dns_rebinding_protection
+    assert settings.mcp_allowed_hosts == (
         "localhost",
         "localhost:*",
         "127.0.0.1",
@@ -35,8 +35,8 @@ def test_nothing_needs_to_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         "dcf-mcp",
         "dcf-mcp:*",
     )
-    assert found.mcp_allowed_origins == ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
-    assert (found.toolsets, found.read_only, found.allow_operator) == ((), False, False)
+    assert settings.mcp_allowed_origins == ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
+    assert (settings.toolsets, settings.read_only, settings.allow_operator) == ((), False, False)
 
 
 @rows("word", ["1", "true", "TRUE", "t", "yes", "y", "on", "On"])
@@ -74,10 +74,10 @@ def test_lists_are_separated_by_commas_and_blanks_dropped(monkeypatch: pytest.Mo
     monkeypatch.setenv("DCF_MCP_ALLOWED_HOSTS", " dcf.example , ,other:* ")
     monkeypatch.setenv("DCF_MCP_ALLOWED_ORIGINS", " , ")
     monkeypatch.setenv("DCF_TOOLSETS", "planning,execution")
-    found = read_settings()
-    assert found.mcp_allowed_hosts == ("dcf.example", "other:*")
-    assert found.mcp_allowed_origins[0] == "http://localhost:*"
-    assert found.toolsets == ("planning", "execution")
+    settings = read_settings()
+    assert settings.mcp_allowed_hosts == ("dcf.example", "other:*")
+    assert settings.mcp_allowed_origins[0] == "http://localhost:*"
+    assert settings.toolsets == ("planning", "execution")
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_the_settings_of_skills_have_the_names_of_the_seed(monkeypatch: pytest.M
     monkeypatch.setenv("ALLOW_MCP_SKILLS", "no")
     monkeypatch.setenv("ALLOW_PYTHON_SOURCE_SKILLS", "1")
     monkeypatch.setenv("DCF_SKILL_SECRETS", "API_KEY, OTHER")
-    found = read_settings()
-    assert (found.skill_registry, found.skill_state_label) == (Path("elsewhere/registry.json"), "my_skills")
-    assert (found.allow_mcp_skills, found.allow_python_source_skills) == (False, True)
-    assert found.skill_secrets == ("API_KEY", "OTHER")
+    settings = read_settings()
+    assert (settings.skill_registry, settings.skill_state_label) == (Path("elsewhere/registry.json"), "my_skills")
+    assert (settings.allow_mcp_skills, settings.allow_python_source_skills) == (False, True)
+    assert settings.skill_secrets == ("API_KEY", "OTHER")
 
 
 def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,17 +14,17 @@ from tests.support.tables import rows
 
 
 def test_one_node_carries_what_a_core_does() -> None:
-    found = load({RUN: 90, LISTS: 10}, 1, runs=10, agents=1)
-    assert found.steps_per_s == pytest.approx(10_000)
-    assert found.skew == pytest.approx(1)
+    document = load({RUN: 90, LISTS: 10}, 1, runs=10, agents=1)
+    assert document.steps_per_s == pytest.approx(10_000)
+    assert document.skew == pytest.approx(1)
 
 
 def test_inboxes_in_so_many_parts_are_on_so_many_nodes_at_most() -> None:
-    found = load({AGENTS: 160}, 1000, runs=1, agents=2000)
-    assert found.wall == AGENTS
-    assert found.skew > 1000 / AGENT_SHARDS
+    document = load({AGENTS: 160}, 1000, runs=1, agents=2000)
+    assert document.wall == AGENTS
+    assert document.skew > 1000 / AGENT_SHARDS
     few = load({AGENTS: 160}, 1000, runs=1, agents=2000, parts=Parts(agents=16))
-    assert found.steps_per_s > 4 * few.steps_per_s
+    assert document.steps_per_s > 4 * few.steps_per_s
 
 
 def test_what_has_one_slot_is_the_wall_of_a_large_cluster() -> None:

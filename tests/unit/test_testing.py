@@ -30,8 +30,8 @@ class Busy(Exception):
 def busy(times: int) -> TaskFunction:
     calls = []
 
-    def work(given: Any) -> Any:
-        calls.append(given)
+    def work(document: Any) -> Any:
+        calls.append(document)
         if len(calls) <= times:
             raise Busy("try later")
         return len(calls)
@@ -60,7 +60,7 @@ def test_a_catch_names_the_class_of_the_exception_or_any_failure(named: str, sta
     flow = one(Catch=[{"ErrorEquals": [named], "Next": "B", "ResultPath": "$.failure"}])
     flow["asl"]["States"]["B"] = {"Type": "Pass", "End": True}
 
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         raise KeyError("price")
 
     story = testing.run(flow, {}, {"A": work})
@@ -89,7 +89,7 @@ EACH = {
 
 def test_a_map_and_a_parallel_go_as_in_a_run() -> None:
     flow = {"asl": {"StartAt": "Each", "States": EACH}}
-    story = testing.run(flow, [1, 2, 3], {"Score": lambda given: given * 10})
+    story = testing.run(flow, [1, 2, 3], {"Score": lambda value: value * 10})
     assert story.output == [10, 20, 30]
     assert [visit.path for visit in story.all("Score")] == ["Each/0/Score", "Each/1/Score", "Each/2/Score"]
     assert story.state("Each/1/Score").output == 20
@@ -100,13 +100,13 @@ def test_a_map_and_a_parallel_go_as_in_a_run() -> None:
 def test_a_function_is_told_which_call_it_is_and_its_key_is_that_of_the_visit() -> None:
     seen: list[TaskContext] = []
 
-    def work(given: int, context: TaskContext) -> int:
+    def work(value: int, context: TaskContext) -> int:
         seen.append(context)
         context.heartbeat()
-        context.log("looked", n=given)
+        context.log("looked", n=value)
         if context.attempt == 1:
             raise Busy
-        return given + 1
+        return value + 1
 
     states: Any = {
         "A": {"Type": "Task", "Retry": [RETRY], "TimeoutSeconds": 100, "Next": "More"},
@@ -114,12 +114,12 @@ def test_a_function_is_told_which_call_it_is_and_its_key_is_that_of_the_visit() 
         "End": {"Type": "Succeed"},
     }
     story = testing.run({"asl": {"StartAt": "A", "States": states}}, 0, {"A": work}, workflow_id="orders-1")
-    assert [(one.attempt, one.epoch) for one in seen] == [(1, 1), (2, 2), (1, 3), (2, 4)]
-    keys = [one.idempotency_key for one in seen]
+    assert [(item.attempt, item.epoch) for item in seen] == [(1, 1), (2, 2), (1, 3), (2, 4)]
+    keys = [item.idempotency_key for item in seen]
     assert (keys[0] == keys[1], keys[2] == keys[3], keys[1] == keys[2]) == (True, True, False)
-    assert {(one.workflow_id, one.state) for one in seen} == {("orders-1", "A")}
+    assert {(item.workflow_id, item.state) for item in seen} == {("orders-1", "A")}
     began = datetime(2026, 1, 1, tzinfo=UTC)
-    assert [(one.deadline - began).total_seconds() for one in seen if one.deadline] == [100, 160, 160, 220]
+    assert [(item.deadline - began).total_seconds() for item in seen if item.deadline] == [100, 160, 160, 220]
     assert [(line.state, line.message, line.fields["n"]) for line in story.log][:2] == [("A", "looked", 0)] * 2
     assert len(story.all("A")) == 2
     with pytest.raises(InvalidArgument, match="The state 'A' was entered 2 times") as refused:
@@ -146,7 +146,7 @@ def test_async_functions_and_checked_types_are_those_of_a_worker() -> None:
 
 def test_an_answer_stands_in_for_a_person_or_a_function() -> None:
     assert testing.run(one(), {}, {}, answers={"A": {"choice": "approve"}}).output == {"choice": "approve"}
-    assert testing.run(one(), 2, {"A": busy(9)}, answers={"A": lambda given: given + 1}).output == 3
+    assert testing.run(one(), 2, {"A": busy(9)}, answers={"A": lambda value: value + 1}).output == 3
     story = testing.run(one(), {}, {}, answers={"A": TaskFailed("Rejected", "too dear")})
     assert (story.error, story.cause) == ("Rejected", "too dear")
 
@@ -210,23 +210,23 @@ def test_a_broken_text_is_refused_with_the_reason() -> None:
 
 
 def test_one_function_can_be_called_with_a_context_of_its_own() -> None:
-    told = testing.context("Charge", attempt=2)
-    told.heartbeat()
-    told.log("nothing happens")
-    assert (told.state, told.attempt) == ("Charge", 2)
-    assert told.idempotency_key == testing.context("Charge").idempotency_key
-    assert told.idempotency_key != testing.context("Charge", visit=1).idempotency_key
+    context = testing.context("Charge", attempt=2)
+    context.heartbeat()
+    context.log("nothing happens")
+    assert (context.state, context.attempt) == ("Charge", 2)
+    assert context.idempotency_key == testing.context("Charge").idempotency_key
+    assert context.idempotency_key != testing.context("Charge", visit=1).idempotency_key
 
 
 SCHEMA = {"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}
 
 
 def test_a_function_whose_output_does_not_match_the_schema_fails_its_task() -> None:
-    story = testing.run(one(OutputSchema=SCHEMA), {}, {"A": lambda given: {"total": "7"}})
+    story = testing.run(one(OutputSchema=SCHEMA), {}, {"A": lambda value: {"total": "7"}})
     assert (story.status, story.error) == ("failed", "DCF.InvalidOutput")
     assert story.cause is not None
     assert '/total: Must be a number, not "7".' in story.cause
-    assert testing.run(one(OutputSchema=SCHEMA), {}, {"A": lambda given: {"total": 7}}).status == "succeeded"
+    assert testing.run(one(OutputSchema=SCHEMA), {}, {"A": lambda value: {"total": 7}}).status == "succeeded"
 
 
 def test_an_answer_that_does_not_match_the_schema_is_a_mistake_of_the_test() -> None:
@@ -237,7 +237,7 @@ def test_an_answer_that_does_not_match_the_schema_is_a_mistake_of_the_test() -> 
 def test_a_function_is_told_what_its_task_says() -> None:
     heard: list[TaskContext] = []
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         heard.append(context)
         return {"total": 7}
 

@@ -37,19 +37,19 @@ MERGE_PATCHES = [
 @rows(("target", "patch", "result"), MERGE_PATCHES)
 def test_a_merge_patch_does_what_rfc_7386_shows(target: str, patch: str, result: str) -> None:
     original, change = json.loads(target), json.loads(patch)
-    kept = copy.deepcopy((original, change))
+    deepcopy = copy.deepcopy((original, change))
     assert json_edits.merge_patch(original, change) == json.loads(result)
-    assert (original, change) == kept
+    assert (original, change) == deepcopy
 
 
-def edited(found: Edited | Refusal) -> Any:
-    assert isinstance(found, Edited), found
-    return found.document
+def edited(edited: Edited | Refusal) -> Any:
+    assert isinstance(edited, Edited), edited
+    return edited.document
 
 
-def refused(found: Edited | Refusal) -> str:
-    assert isinstance(found, Refusal), found
-    return found.code
+def refused(edited: Edited | Refusal) -> str:
+    assert isinstance(edited, Refusal), edited
+    return edited.code
 
 
 def at(text: str) -> JsonSteps:
@@ -90,13 +90,13 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**53, 2**53 + 1,
 
 @given(INTEGERS, INTEGERS)
 def test_integers_are_added_exactly_or_not_at_all(one: int, other: int) -> None:
-    found = json_edits.increment({"n": one}, ("n",), other)
+    outcome = json_edits.increment({"n": one}, ("n",), other)
     if -(2**63) <= one + other < 2**63:
-        result = edited(found)["n"]
+        result = edited(outcome)["n"]
         assert type(result) is int
         assert result == one + other
     else:
-        assert refused(found) == "out_of_range"
+        assert refused(outcome) == "out_of_range"
 
 
 @rows(
@@ -128,10 +128,10 @@ def test_deleting_takes_one_value_and_empties_the_whole() -> None:
 
 
 def test_a_move_within_an_array_counts_as_the_array_was_before() -> None:
-    found = json_edits.move({"l": ["x", "y", "z"]}, at("l[0]"), at("l[1]"), overwrite=True)
-    assert edited(found) == {"l": ["x", "z"]}
-    assert isinstance(found, Edited)
-    assert find(found.document, found.at) == "x"
+    result = json_edits.move({"l": ["x", "y", "z"]}, at("l[0]"), at("l[1]"), overwrite=True)
+    assert edited(result) == {"l": ["x", "z"]}
+    assert isinstance(result, Edited)
+    assert find(result.document, result.at) == "x"
 
 
 def test_a_value_moves_out_of_what_it_replaces() -> None:
@@ -151,24 +151,24 @@ def test_a_move_loses_nothing_but_what_it_replaces(
 ) -> None:
     before = json.dumps(document)
     value, there = find(document, source), find(document, target)
-    found = json_edits.move(document, source, target, overwrite=overwrite)
+    edited = json_edits.move(document, source, target, overwrite=overwrite)
     assert json.dumps(document) == before
-    if isinstance(found, Refusal):
+    if isinstance(edited, Refusal):
         return
     assert value is not MISSING
-    assert json.dumps(find(found.document, found.at)) == json.dumps(value)
+    assert json.dumps(find(edited.document, edited.at)) == json.dumps(value)
     if there is MISSING:
-        back = remove(found.document, found.at)
-        gone = remove(document, source)
-        if isinstance(find(gone, target[:-1]), dict):
-            assert json.dumps(back, sort_keys=True) == json.dumps(gone, sort_keys=True)
+        back = remove(edited.document, edited.at)
+        removed = remove(document, source)
+        if isinstance(find(removed, target[:-1]), dict):
+            assert json.dumps(back, sort_keys=True) == json.dumps(removed, sort_keys=True)
 
 
 @given(DOCUMENTS, STEPS, STEPS)
 def test_a_copy_is_a_set_of_what_is_there(document: Any, source: JsonSteps, target: JsonSteps) -> None:
-    found = json_edits.copy(document, source, target, overwrite=True)
-    if isinstance(found, Edited):
-        assert json.dumps(found.document) == json.dumps(put(document, target, find(document, source)))
+    edited = json_edits.copy(document, source, target, overwrite=True)
+    if isinstance(edited, Edited):
+        assert json.dumps(edited.document) == json.dumps(put(document, target, find(document, source)))
 
 
 def test_what_is_there_is_replaced_only_where_that_is_allowed() -> None:
@@ -193,9 +193,9 @@ def test_documents_may_grow_to_a_size_and_a_depth_and_shrink_from_beyond() -> No
     assert depth(nested(64)) == 64
     assert refuse_growth(MISSING, nested(64), 1000) is None
     for before, after in ((MISSING, nested(65)), (nested(64), nested(65)), ("x", "x" * 999)):
-        found = refuse_growth(before, after, 1000)
-        assert found is not None
-        assert found.code == "too_large"
+        refusal = refuse_growth(before, after, 1000)
+        assert refusal is not None
+        assert refusal.code == "too_large"
     assert refuse_growth(nested(70), nested(69), 1000) is None
     assert refuse_growth("x" * 2000, "x" * 1500, 1000) is None
 

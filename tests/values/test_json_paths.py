@@ -164,9 +164,9 @@ def test_removing_takes_away_one_place_and_no_other(document: Any, steps: tuple[
 @given(DOCUMENTS, STEPS)
 def test_pinned_steps_lead_to_the_same_place_and_are_not_negative(document: Any, steps: tuple[JsonStep, ...]) -> None:
     if find(document, steps) is not MISSING:
-        found = pinned(document, steps)
-        assert find(document, found) is find(document, steps)
-        assert not any(isinstance(step, int) and step < 0 for step in found)
+        json_steps = pinned(document, steps)
+        assert find(document, json_steps) is find(document, steps)
+        assert not any(isinstance(step, int) and step < 0 for step in json_steps)
 
 
 @rows(
@@ -182,6 +182,6 @@ def test_pinned_steps_lead_to_the_same_place_and_are_not_negative(document: Any,
     ],
 )
 def test_where_nothing_can_be_put_is_said_with_the_place(steps: tuple[JsonStep, ...], code: str, words: str) -> None:
-    found = put({"s": "x", "n": None, "l": [1, 2], "o": {}}, steps, 1)
-    assert isinstance(found, Refusal)
-    assert (found.code, found.message) == (code, words)
+    result = put({"s": "x", "n": None, "l": [1, 2], "o": {}}, steps, 1)
+    assert isinstance(result, Refusal)
+    assert (result.code, result.message) == (code, words)

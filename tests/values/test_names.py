@@ -97,11 +97,11 @@ def test_a_surrogate_is_refused_too() -> None:
 @given(st.text(max_size=20))
 def test_a_valid_name_is_printable_but_for_blanks_and_an_escaped_name_always(name: str) -> None:
     if hidden_in(name) is None:
-        assert all(one.isprintable() or unicodedata.category(one) == "Zs" for one in name)
+        assert all(item.isprintable() or unicodedata.category(item) == "Zs" for item in name)
     assert hidden_in(escaped(name)) is None
 
 
 def test_no_format_character_at_all_passes() -> None:
     formats = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in {"Cf", "Cc"}]
     assert len(formats) > 200
-    assert all(hidden_in(one) for one in formats)
+    assert all(hidden_in(name) for name in formats)

@@ -15,7 +15,7 @@ from tests.values.test_json_paths import DOCUMENTS
 
 @given(DOCUMENTS, st.integers(8, 60))
 def test_the_pages_of_a_value_are_the_value(value: Any, longest: int) -> None:
-    found: list[Any] = []
+    result: list[Any] = []
     cursor: int | None = 0
     while cursor is not None:
         part = page(value, cursor, longest)
@@ -24,17 +24,17 @@ def test_the_pages_of_a_value_are_the_value(value: Any, longest: int) -> None:
             return
         assert type(part.value) is type(value)
         assert isinstance(value, int | float | None) or len(dump(part.value)) <= longest
-        found.append(part.value)
+        result.append(part.value)
         assert part.cursor is None or part.cursor > cursor
         cursor = part.cursor
     if isinstance(value, str):
-        assert "".join(found) == value
+        assert "".join(result) == value
     elif isinstance(value, list):
-        assert json.dumps([one for part in found for one in part]) == json.dumps(value)
+        assert json.dumps([item for part in result for item in part]) == json.dumps(value)
     elif isinstance(value, dict):
-        assert json.dumps({name: one for part in found for name, one in part.items()}) == json.dumps(value)
+        assert json.dumps({name: item for part in result for name, item in part.items()}) == json.dumps(value)
     else:
-        assert found == [value]
+        assert result == [value]
 
 
 def test_what_fits_is_one_page_and_a_cursor_beyond_it_is_refused() -> None:
@@ -42,20 +42,20 @@ def test_what_fits_is_one_page_and_a_cursor_beyond_it_is_refused() -> None:
     assert page([1, 2], 2, 100) == Page(value=[], total=2)
     values: list[Any] = [[1, 2], 7, None, "ab", {}]
     for value in values:
-        found = page(value, 3, 100)
-        assert isinstance(found, Refusal)
-        assert found.code == "out_of_range"
+        result = page(value, 3, 100)
+        assert isinstance(result, Refusal)
+        assert result.code == "out_of_range"
 
 
 @given(st.text(alphabet="aé状🎉", max_size=30), st.integers(1, 9))
 def test_the_pieces_of_a_text_are_the_text(text: str, length: int) -> None:
-    data, offset, found = text.encode(), 0, ""
+    data, offset, result = text.encode(), 0, ""
     while offset < len(data):
         skipped, piece = utf8_piece(data[offset : offset + length + LONGEST], length)
         assert (skipped, len(piece) > 0) == (0, True)
-        found += piece.decode()
+        result += piece.decode()
         offset += len(piece)
-    assert found == text
+    assert result == text
 
 
 @given(st.text(alphabet="aé状🎉", min_size=1, max_size=10), st.data())

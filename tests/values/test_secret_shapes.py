@@ -41,12 +41,12 @@ def test_there_is_an_example_of_every_shape() -> None:
 
 @rows("kind", SECRETS)
 def test_a_secret_of_a_known_shape_is_taken_out_and_counted(kind: str) -> None:
-    given = {"text": f"it says: {SECRETS[kind]}, twice: '{SECRETS[kind]}'", "list": [1, None, True]}
-    found = redact(given)
-    assert found.counts == {kind: 2}
-    assert SECRETS[kind][-12:] not in str(found.value)
-    assert found.value["list"] == [1, None, True]
-    assert found.value["text"].count("[redacted ") == 2
+    value = {"text": f"it says: {SECRETS[kind]}, twice: '{SECRETS[kind]}'", "list": [1, None, True]}
+    redacted = redact(value)
+    assert redacted.counts == {kind: 2}
+    assert SECRETS[kind][-12:] not in str(redacted.value)
+    assert redacted.value["list"] == [1, None, True]
+    assert redacted.value["text"].count("[redacted ") == 2
 
 
 @rows(

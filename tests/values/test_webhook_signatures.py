@@ -8,9 +8,9 @@ from tests.support.tables import rows
 
 
 def key(text: str) -> bytes:
-    found = secret_bytes(text)
-    assert found is not None
-    return found
+    key = secret_bytes(text)
+    assert key is not None
+    return key
 
 
 def test_the_example_of_the_reference_libraries_has_their_signature() -> None:
@@ -29,10 +29,10 @@ def test_what_was_signed_is_known_again_among_other_signatures(secret: bytes, bo
 @rows("changed", ["secret", "message_id", "timestamp", "body", "header"])
 def test_whatever_is_changed_the_signature_does_not_fit(changed: str) -> None:
     secret, header = b"s" * 32, signature(b"s" * 32, "msg_1", 7, b"{}")
-    given = {"secret": secret, "message_id": "msg_1", "timestamp": 7, "body": b"{}", "header": header}
+    value = {"secret": secret, "message_id": "msg_1", "timestamp": 7, "body": b"{}", "header": header}
     other = {"secret": b"t" * 32, "message_id": "msg_2", "timestamp": 8, "body": b"{ }", "header": header[3:]}
-    one = {**given, changed: other[changed]}
-    fits = is_signed(one["header"], [one["secret"]], one["message_id"], one["timestamp"], one["body"])  # type: ignore[arg-type, list-item]
+    item = {**value, changed: other[changed]}
+    fits = is_signed(item["header"], [item["secret"]], item["message_id"], item["timestamp"], item["body"])  # type: ignore[arg-type, list-item]
     assert not fits
 
 

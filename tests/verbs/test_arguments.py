@@ -188,8 +188,8 @@ async def test_an_input_may_be_any_json_as_text_or_as_it_is(
 ) -> None:
     sent = json.dumps(value) if as_text or isinstance(value, str) else value
     await new_run(tools, run_id, input_json=sent)
-    held = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1")
-    assert held["work"]["input"] == value
+    answer = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1")
+    assert answer["work"]["input"] == value
 
 
 @pytest.mark.parametrize("value", [{"note": "x"}, ["x"], 7, "text"])
@@ -247,8 +247,8 @@ async def test_a_state_that_is_held_or_waits_is_not_announced(tools: Tools, run_
     waits = await tools.ok("notify_if_ready", workflow_id=run_id, state="B")
     assert (waits["ready"], waits["skip_reason"]) == (False, "upstream_incomplete")
     await lease_on(tools, run_id)
-    held = await tools.ok("notify_if_ready", workflow_id=run_id, state="A")
-    assert (held["skipped"], held["skip_reason"]) == (True, "status_in_skip_list:running")
+    answer = await tools.ok("notify_if_ready", workflow_id=run_id, state="A")
+    assert (answer["skipped"], answer["skip_reason"]) == (True, "status_in_skip_list:running")
 
 
 async def test_all_problems_of_a_workflow_are_listed(tools: Tools) -> None:
@@ -267,10 +267,10 @@ async def test_refusals_that_were_to_be_expected_are_no_errors_of_the_call(tools
     mismatch = wish | {"owner_agent_id": "other"}
     assert not (await tools.refused("owner_mismatch", "acquire_state_lease", **mismatch, state="A")).broken
     token = await lease_on(tools, run_id)
-    held = await tools.refused("lease_held", "acquire_state_lease", **wish, state="A", lease_token="another")
-    assert not held.broken
-    assert held["retry_after_s"] > 0
-    assert token not in held.text
+    refused = await tools.refused("lease_held", "acquire_state_lease", **wish, state="A", lease_token="another")
+    assert not refused.broken
+    assert refused["retry_after_s"] > 0
+    assert token not in refused.text
     assert not (await tools.refused("nothing_ready", "claim_ready_state", **wish)).broken
     lost = {"workflow_id": run_id, "state": "A", "lease_token": "wrong"}
     for tool in ("renew_state_lease", "release_state_lease", "update_workflow_control_plane"):

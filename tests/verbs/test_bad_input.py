@@ -109,7 +109,7 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from [7, "true", []]
     elif name == "content":
         yield from ["\ud800", *WRONG_TYPES]  # of artifacts, which may be long
-    elif name not in CHECKED and any("pattern" not in one for one in texts):
+    elif name not in CHECKED and any("pattern" not in text for text in texts):
         yield from [LARGE, "\ud800", *WRONG_TYPES]
     elif name in {"state", "source_state", "unit", "parent_unit"} or (name == "group" and not _is_id(texts)):
         yield from ["", "a\nb", "\ud800", LONG, "Z", *WRONG_TYPES]
@@ -127,7 +127,7 @@ _ANYTHING = {
 
 def _is_id(texts: list[dict[str, Any]]) -> bool:
     """Return True for the name of a group of people, which is an id; a group of units is named as a state is."""
-    return any(one.get("pattern") == ID for one in texts)
+    return any(text.get("pattern") == ID for text in texts)
 
 
 _TOOLS = sorted(name for name, spec in OFFERED.items() if spec.toolset not in {"authoring", "redis_json", "files"})
@@ -138,10 +138,10 @@ def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:
     """A call that would be right, but for its token and its skill."""
     known = {"workflow_id": workflow_id, "state": "A", "owner_agent_id": "worker-1", "agent_id": "worker-1"}
     known |= {"skill_json": "skill://none@1.0.0", "manifest_id": "skill.none@1.0.0"}
-    found = smallest(tool) | ONE_OF.get(tool, {})
+    result = smallest(tool) | ONE_OF.get(tool, {})
     if "workflow_id" in TOOLS[tool].arguments.model_fields:
-        found["workflow_id"] = workflow_id
-    return found | {name: value for name, value in known.items() if name in found}
+        result["workflow_id"] = workflow_id
+    return result | {name: value for name, value in known.items() if name in result}
 
 
 Dump = Callable[[], dict[str, Kept]]
@@ -171,8 +171,8 @@ def dump(application: Application) -> Iterator[Dump]:
 
     def everything() -> dict[str, Kept]:
         keys = [key for key in client.scan_iter() if not key.startswith((AUDIT_TRAIL.encode(), PROBE.encode()))]
-        found = ((key.decode(), content_of(client.execute_command, key), client.ttl(key)) for key in keys)
-        return {key: Kept(held, life_s >= 0) for key, held, life_s in found if life_s != GONE_S}
+        result = ((key.decode(), content_of(client.execute_command, key), client.ttl(key)) for key in keys)
+        return {key: Kept(holding, life_s >= 0) for key, holding, life_s in result if life_s != GONE_S}
 
     yield everything
     client.close()

@@ -43,9 +43,9 @@ def calls() -> list[tuple[str, str, Mapping[str, Any]]]:
 def test_every_call_in_a_sentence_is_worded_as_one_that_its_tool_takes() -> None:
     wrong, retired = [], 0
     for place, verb, arguments in calls():
-        said = worded(written(verb, arguments), Tools())
-        if not is_taken(said) or any(f"={word(value)}" not in said for value in sent_of(verb, arguments)):
-            wrong.append((place, said))
+        text = worded(written(verb, arguments), Tools())
+        if not is_taken(text) or any(f"={word(value)}" not in text for value in sent_of(verb, arguments)):
+            wrong.append((place, text))
         retired += verb in RETIRED
     assert wrong == []
     assert retired > 50
@@ -55,9 +55,9 @@ def test_every_call_in_a_sentence_is_worded_as_one_that_its_tool_takes() -> None
 def test_every_verb_that_is_merged_is_worded_with_each_of_its_arguments_alone(verb: str) -> None:
     own = [name for name in CALLS[verb].arguments.split() if name not in fixed_of(verb)]
     for name in own:
-        said = worded(f"`{verb}({name}=x1)`", Tools())
-        assert is_taken(said), said
-        assert said.count("=x1") == 1, said
+        text = worded(f"`{verb}({name}=x1)`", Tools())
+        assert is_taken(text), text
+        assert text.count("=x1") == 1, text
 
 
 def test_no_description_names_a_verb_that_is_merged_outside_backticks() -> None:
@@ -77,16 +77,16 @@ def remedies() -> Iterator[tuple[str, list[str]]]:
     """Yield the verbs that remedies call, with the names of the arguments in their source."""
     for node in ast.walk(ast.parse(REMEDIES.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Remedy":
-            told = {item.arg: item.value for item in node.keywords}
-            tool, arguments = told.get("tool"), told.get("arguments")
+            values = {item.arg: item.value for item in node.keywords}
+            tool, arguments = values.get("tool"), values.get("arguments")
             if isinstance(tool, ast.Constant) and isinstance(arguments, ast.Dict):
                 yield str(tool.value), [str(key.value) for key in arguments.keys if isinstance(key, ast.Constant)]
 
 
-def is_taken(said: str) -> bool:
+def is_taken(text: str) -> bool:
     """Return True for a call with arguments that its tool has, none of them twice."""
-    match = CALL.fullmatch(said)
-    tool, inside = (said.strip("`"), "") if match is None else match.groups()
+    match = CALL.fullmatch(text)
+    tool, inside = (text.strip("`"), "") if match is None else match.groups()
     names = [part.partition("=")[0] for part in inside.split(", ") if part]
     return len(set(names)) == len(names) and {*names} <= SERVED[tool].arguments.model_fields.keys()
 

@@ -37,11 +37,11 @@ def test_a_verb_has_the_same_arguments_everywhere(name: str) -> None:
         options = {parameter.name for parameter in command_of_verb(name, command.name).params}
         assert options - {"as_json", "yes", "help"} == arguments - set(command.fixed)
     if verb.page is not None:
-        given = [item.name for item in ACTIONS[name].given]
-        assert set(given) <= {item.tool_name for item in verb.parameters}
-        assert len(given) == len(set(given)), "a form asks for each argument once"
+        names = [item.name for item in ACTIONS[name].given]
+        assert set(names) <= {item.tool_name for item in verb.parameters}
+        assert len(names) == len(set(names)), "a form asks for each argument once"
         needed = {item.tool_name for item in verb.parameters if item.is_required or item.name in verb.page.needed}
-        assert {item.name for item in ACTIONS[name].given if item.needed} == needed.intersection(given)
+        assert {item.name for item in ACTIONS[name].given if item.needed} == needed.intersection(names)
 
 
 @rows("name", BY_NAME)

@@ -137,16 +137,16 @@ async def test_a_status_that_there_is_not_is_met_with_the_one_that_is_meant(
     tools: Tools, run_id: str, word: str
 ) -> None:
     await new_run(tools, run_id)
-    held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
-    answer = await tools.refused("invalid_argument", UPDATE, **held, new_status=word)
+    holding = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+    answer = await tools.refused("invalid_argument", UPDATE, **holding, new_status=word)
     assert answer.hint.startswith("Did you mean 'succeeded'?")
-    assert next_of(answer) == [(UPDATE, {**held, "new_status": "succeeded"})]
+    assert next_of(answer) == [(UPDATE, {**holding, "new_status": "succeeded"})]
 
 
 async def test_a_word_that_stands_for_another_status_is_said_to(tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id)
-    held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
-    answer = await tools.ok(UPDATE, **held, new_status="done", output_json=1)
+    holding = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+    answer = await tools.ok(UPDATE, **holding, new_status="done", output_json=1)
     assert "succeeded ('done' means succeeded), and its output is stored." in answer["status"]
 
 
@@ -154,14 +154,14 @@ async def test_a_failure_says_when_the_state_is_tried_again_or_that_it_is_final(
     retry = [{"ErrorEquals": ["Odd"], "IntervalSeconds": 60, "MaxAttempts": 1}]
     document = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True, "Retry": retry}}}}
     await new_run(tools, run_id, document)
-    held = {"workflow_id": run_id, "state": "A", "new_status": "failed", "claim_next": True}
+    holding = {"workflow_id": run_id, "state": "A", "new_status": "failed", "claim_next": True}
     token = await lease_on(tools, run_id)
-    again = await tools.ok(UPDATE, **held, lease_token=token, error_name="Odd")
+    again = await tools.ok(UPDATE, **holding, lease_token=token, error_name="Odd")
     assert again["retry_at"] in again["status"]
     assert next_of(again)[0][0] == "await_workflow_event"
     await new_run(tools, f"{run_id}-2", document)
     token = await lease_on(tools, f"{run_id}-2")
-    final = await tools.ok(UPDATE, **held | {"workflow_id": f"{run_id}-2"}, lease_token=token, error_name="Even")
+    final = await tools.ok(UPDATE, **holding | {"workflow_id": f"{run_id}-2"}, lease_token=token, error_name="Even")
     assert "that is final: the run is failed." in final["status"]
     assert "retry_at" not in final.payload
 
@@ -186,13 +186,13 @@ async def test_after_one_item_of_a_map_a_worker_hears_the_truth_about_the_others
 
 async def test_a_second_result_does_not_look_stored(tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id, TWO_TASKS)
-    held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
-    await tools.ok(UPDATE, **held, new_status="succeeded", output_json={"n": 1})
+    holding = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+    await tools.ok(UPDATE, **holding, new_status="succeeded", output_json={"n": 1})
     for other in ({"new_status": "succeeded", "output_json": {"n": 2}}, {"new_status": "failed", "error_name": "E"}):
-        answer = await tools.refused("already_completed", UPDATE, **held, **other)
+        answer = await tools.refused("already_completed", UPDATE, **holding, **other)
         assert answer["stored"]["output"] == {"n": 1}
         assert "correct_result" in answer.hint
-    same = await tools.ok(UPDATE, **held, new_status="succeeded", output_json={"n": 1})
+    same = await tools.ok(UPDATE, **holding, new_status="succeeded", output_json={"n": 1})
     assert "nothing was written now" in same["status"]
 
 
@@ -224,17 +224,17 @@ async def test_after_its_lease_expired_a_worker_hears_how_to_go_on_with_it(
 
 async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id, TWO_TASKS, agents_map_json={"A": "one", "B": "two"})
-    one = {"workflow_id": run_id, "owner_agent_id": "one"}
-    await tools.ok("acquire_state_lease", state="A", **one)
+    item = {"workflow_id": run_id, "owner_agent_id": "one"}
+    await tools.ok("acquire_state_lease", state="A", **item)
     refusals = [
-        await tools.refused("lease_held", "acquire_state_lease", state="A", lease_token="another", **one),
-        await tools.refused("not_ready", "acquire_state_lease", state="B", **one | {"owner_agent_id": "two"}),
-        await tools.refused("nothing_ready", "claim_ready_state", **one),
-        await tools.refused("token_required", UPDATE, state="A", new_status="succeeded", **one),
-        await tools.refused("lease_lost", UPDATE, state="A", new_status="succeeded", lease_token="x", **one),
+        await tools.refused("lease_held", "acquire_state_lease", state="A", lease_token="another", **item),
+        await tools.refused("not_ready", "acquire_state_lease", state="B", **item | {"owner_agent_id": "two"}),
+        await tools.refused("nothing_ready", "claim_ready_state", **item),
+        await tools.refused("token_required", UPDATE, state="A", new_status="succeeded", **item),
+        await tools.refused("lease_lost", UPDATE, state="A", new_status="succeeded", lease_token="x", **item),
     ]
     await tools.ok("cancel_run", workflow_id=run_id)
-    refusals.append(await tools.refused("terminal", "claim_ready_state", **one))
+    refusals.append(await tools.refused("terminal", "claim_ready_state", **item))
     tools_named = [next_of(answer)[0][0] for answer in refusals]
     assert tools_named == ["await_workflow_event"] * 3 + ["acquire_state_lease"] + ["await_workflow_event"] * 2
 
@@ -244,8 +244,8 @@ async def test_who_gives_a_state_back_is_told_to_wait_if_the_server_knows_the_ag
 ) -> None:
     await new_run(tools, run_id)
     for agent_id, following in (("worker-1", ["await_workflow_event"]), (None, [])):
-        held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
-        answer = await ask(alone, key_of(*WORKER, agent_id=agent_id), "release_state_lease", **held)
+        holding = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+        answer = await ask(alone, key_of(*WORKER, agent_id=agent_id), "release_state_lease", **holding)
         assert [step["tool"] for step in answer.payload.get("next", [])] == following
 
 
@@ -265,10 +265,10 @@ async def test_who_gives_a_state_back_is_told_to_wait_if_the_server_knows_the_ag
 )
 async def test_a_tool_that_there_is_not_is_met_with_the_one_that_was_meant(tools: Tools, said: str, meant: str) -> None:
     result = await tools.client.call_tool(said, {})
-    told = result.structured_content
-    assert isinstance(told, dict)
-    assert (result.is_error, told["code"]) == (True, "unknown_tool")
-    assert f"Did you mean {meant}?" in told["hint"]
+    content = result.structured_content
+    assert isinstance(content, dict)
+    assert (result.is_error, content["code"]) == (True, "unknown_tool")
+    assert f"Did you mean {meant}?" in content["hint"]
 
 
 async def test_a_refusal_whose_hint_names_no_call_names_the_one_to_repeat(tools: Tools) -> None:
@@ -313,16 +313,16 @@ async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Appli
     """A key that may only read was told to start the run, and a worker who planned one to finalize it."""
     valid = await ask(alone, key_of(Scope.READ), "validate_workflow", workflow_json=ONE_TASK)
     assert (valid.code, "next" in valid.payload) == ("ok", False)
-    told = {}
+    details = {}
     for number, scopes in enumerate((WORKER, PLANNER)):
         planner, run = f"planner-{number}-{run_id}", {"workflow_id": f"{run_id}-{number}"}
         made = {"workflow_json": ONE_TASK, "planner_agent_id": planner, "agents_map_json": {"A": "worker-1"}}
         await ask(alone, key_of(*PLANNER), "create_workflow_control_plane", **made, **run)
         await ask(alone, key_of(*PLANNER), "cancel_run", **run)
         ended = await ask(alone, key_of(*scopes), "await_workflow_event", agent_id=planner, timeout_s=50)
-        told[scopes] = [tool for tool, _ in next_of(ended)]
-    assert told[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]
-    assert told[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]
+        details[scopes] = [tool for tool, _ in next_of(ended)]
+    assert details[PLANNER] == ["read_workflow_control_plane", "finalize_workflow", "await_workflow_event"]
+    assert details[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]
 
 
 async def test_a_waiter_with_an_agents_key_does_not_hear_of_agents_that_it_may_not_be(
@@ -340,12 +340,12 @@ async def test_a_waiter_with_an_agents_key_does_not_hear_of_agents_that_it_may_n
 async def test_a_partial_write_is_followed_by_the_result_also_where_it_is_repeated(tools: Tools, run_id: str) -> None:
     """A caller that repeated one heard that there was no work, while it held the state."""
     await new_run(tools, run_id)
-    held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
-    partial = held | {"output_json": {"half": 1}, "request_id": "r-1"}
+    holding = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
+    partial = holding | {"output_json": {"half": 1}, "request_id": "r-1"}
     for repeated in (False, True):
         answer = await tools.ok(UPDATE, **partial)
         assert (answer["repeated"], next_of(answer)[0][0]) == (repeated, UPDATE)
-    await tools.ok(UPDATE, **held, new_status="succeeded", output_json=1)
+    await tools.ok(UPDATE, **holding, new_status="succeeded", output_json=1)
     answer = await tools.ok(UPDATE, **partial, owner_agent_id="worker-1")
     assert (answer["repeated"], next_of(answer)[0][0]) == (True, "await_workflow_event")
 
@@ -373,5 +373,5 @@ async def test_a_notification_before_the_start_is_followed_by_the_start(tools: T
 async def test_a_run_whose_skills_are_found_nowhere_is_created_with_a_warning(tools: Tools, run_id: str) -> None:
     machine = {"StartAt": "A", "States": {"A": {**task(), "Skills": ["skill://nowhere@1.0.0"], "End": True}}}
     created = await tools.ok("create_workflow_control_plane", workflow_json={"asl": machine}, workflow_id=run_id)
-    (warning,) = [one for one in created["warnings"] if "validate_workflow" in one]
+    (warning,) = [warning for warning in created["warnings"] if "validate_workflow" in warning]
     assert "'skill://nowhere@1.0.0' is in no file of skill_imports" in warning

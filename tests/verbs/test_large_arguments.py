@@ -28,16 +28,16 @@ class _Gate:
     def __init__(self) -> None:
         self.entered, self.opened, self.checks = threading.Event(), threading.Event(), 0
 
-    def pass_through(self, given: Any) -> Any:
+    def pass_through(self, pass_through: Any) -> Any:
         self.checks += 1
         self.entered.set()
         assert self.opened.wait(60), "nobody else was served meanwhile"
-        return given
+        return pass_through
 
 
 @pytest.fixture
 def gate() -> Iterator[_Gate]:
-    found = _Gate()
+    result = _Gate()
 
     class GatedTool(Arguments):
         """Check: a tool for one test."""
@@ -48,14 +48,14 @@ def gate() -> Iterator[_Gate]:
         @model_validator(mode="before")
         @classmethod
         def _wait(cls, given: Any) -> Any:
-            return found.pass_through(given)
+            return result.pass_through(given)
 
     @tool(Scope.READ, GatedTool)
     def gated_tool(app: Application, args: GatedTool) -> Answer:
         return Answer(status=f"{len(args.payload)} values")
 
-    yield found
-    found.opened.set()
+    yield result
+    result.opened.set()
     del TOOLS._specs["gated_tool"]
 
 

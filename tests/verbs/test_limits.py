@@ -193,8 +193,8 @@ async def test_thirty_parallel_states_in_each_other_are_run_and_one_more_is_refu
     await new_run(tools, run_id, _nested(30), agents_map_json={"A": "ann"})
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
     leased = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="ann")
-    held = {"workflow_id": run_id, "state": leased["state"], "lease_token": leased["lease"]["token"]}
-    done = await tools.ok("update_workflow_control_plane", **held, new_status="succeeded", output_json={"n": 1})
+    holding = {"workflow_id": run_id, "state": leased["state"], "lease_token": leased["lease"]["token"]}
+    done = await tools.ok("update_workflow_control_plane", **holding, new_status="succeeded", output_json={"n": 1})
     assert done["run_status"] == "succeeded"
     read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
     assert repr(read["meta"]["output"]) == "[" * 30 + "{'n': 1}" + "]" * 30
@@ -290,8 +290,8 @@ async def test_one_state_that_fills_more_than_a_page_is_said_to(replica: Replica
         await new_run(tools, run_id, input_json={"text": "x" * 20_000})
         answer = await tools.refused("too_large", "read_workflow_control_plane", workflow_id=run_id, states_json=["A"])
         assert answer.error == "too_large: The answer is larger than 16384 bytes."
-        held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
-        assert len(held["work"]["input"]["text"]) == 20_000, "what gives a lease is always answered"
+        holding = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
+        assert len(holding["work"]["input"]["text"]) == 20_000, "what gives a lease is always answered"
 
 
 @rows("cursor", ["nobody", "A/0", "0", "\x00"])
@@ -302,13 +302,13 @@ async def test_a_cursor_that_no_answer_gave_is_refused(tools: Tools, run_id: str
 
 async def test_skills_come_in_pages(tools: Tools) -> None:
     everything = (await tools.ok("get_skillset"))["available_skills"]
-    found, cursor = [], None
+    result, cursor = [], None
     while True:
         page = await tools.ok("get_skillset", limit=1, cursor=cursor)
-        found += page["available_skills"]
+        result += page["available_skills"]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    assert found == everything
-    assert len(found) > 1
+    assert result == everything
+    assert len(result) > 1
     await tools.refused("invalid_argument", "get_skillset", cursor="x")

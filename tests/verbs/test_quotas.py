@@ -62,13 +62,13 @@ def _post(url: str, key: str, method: str, **params: Any) -> dict[str, Any]:
 
 def _tool(url: str, key: str, tool: str, /, **arguments: Any) -> dict[str, Any]:
     answer: dict[str, Any] = _post(url, key, "tools/call", name=tool, arguments=arguments)["result"]
-    found: dict[str, Any] = answer["structuredContent"]
-    return found
+    result: dict[str, Any] = answer["structuredContent"]
+    return result
 
 
 def _is_limited(answer: dict[str, Any]) -> bool:
-    found = answer.get("error", {}).get("data")
-    return isinstance(found, dict) and found.get("code") == "rate_limited"
+    data = answer.get("error", {}).get("data")
+    return isinstance(data, dict) and data.get("code") == "rate_limited"
 
 
 def test_the_rate_of_a_key_is_counted_once_over_three_servers(sites: list[Application], urls: list[str]) -> None:
@@ -111,9 +111,12 @@ def test_every_request_beyond_the_rate_is_refused(sites: list[Application], urls
     _post(urls[0], key, "tools/list")
     answer = _post(urls[0], key, method, **params)
     is_call_of_a_tool = method == "tools/call" and kind != "no tool"
-    found = answer["result"]["structuredContent"] if is_call_of_a_tool else answer["error"]["data"]
-    assert (found["code"], found["hint"]) == ("rate_limited", "Wait retry_after_s seconds, then repeat the same call.")
-    assert 900 < found["retry_after_s"] <= 1000
+    result = answer["result"]["structuredContent"] if is_call_of_a_tool else answer["error"]["data"]
+    assert (result["code"], result["hint"]) == (
+        "rate_limited",
+        "Wait retry_after_s seconds, then repeat the same call.",
+    )
+    assert 900 < result["retry_after_s"] <= 1000
 
 
 def test_a_call_that_is_refused_for_its_rate_makes_nobody_wait_longer(
@@ -144,9 +147,9 @@ def test_several_requests_in_one_body_are_no_way_around(sites: list[Application]
 
 
 def test_one_key_does_not_pay_for_another(sites: list[Application], urls: list[str]) -> None:
-    one, other = (_key(sites, calls_per_s=NEVER_AGAIN, calls_burst=1) for _ in range(2))
-    _post(urls[0], one, "ping")
-    wrong = f"dcf_{other.split('_')[1]}_{one.split('_', 2)[2]}"
+    first, other = (_key(sites, calls_per_s=NEVER_AGAIN, calls_burst=1) for _ in range(2))
+    _post(urls[0], first, "ping")
+    wrong = f"dcf_{other.split('_')[1]}_{first.split('_', 2)[2]}"
     refused = httpx2.post(f"{urls[0]}/mcp", content="{}", headers=HEADERS | {"Authorization": f"Bearer {wrong}"})
     assert refused.status_code == 401, "who knows the id of a key and not its secret takes nothing from it"
     assert not _is_limited(_post(urls[0], other, "tools/list"))
@@ -196,12 +199,12 @@ def test_what_is_deleted_or_expires_is_given_back(
 
 def test_a_document_belongs_to_who_wrote_it_last(sites: list[Application], urls: list[str]) -> None:
     """So that no caller fills another's quota by writing into its documents."""
-    one, other, name = _key(sites), _key(sites, stored_bytes=250), _doc()
-    assert _tool(urls[0], one, "json_create", redis_key=name, initial_json={"a": 1})["code"] == "ok"
+    first, other, name = _key(sites), _key(sites, stored_bytes=250), _doc()
+    assert _tool(urls[0], first, "json_create", redis_key=name, initial_json={"a": 1})["code"] == "ok"
     answer = _tool(urls[1], other, "json_set", redis_key=name, path="$.b", value_json="x" * 250, as_text=True)
     assert answer["code"] == "quota_exceeded"
     assert _tool(urls[1], other, "json_set", redis_key=name, path="$.b", value_json=1)["code"] == "ok"
-    assert (_held(sites, one), _held(sites, other)) == ((0, 0), (len('{"a":1,"b":1}'), 1))
+    assert (_held(sites, first), _held(sites, other)) == ((0, 0), (len('{"a":1,"b":1}'), 1))
 
 
 def test_a_key_beyond_its_quota_may_still_read_shrink_and_delete(sites: list[Application], urls: list[str]) -> None:

@@ -22,9 +22,9 @@ class Browser:
 
     async def get(self, path: str) -> str:
         """The page at an address, which must be there."""
-        found = await self.ask("GET", path)
-        assert found.status_code == 200, found.text
-        return found.text
+        answer = await self.ask("GET", path)
+        assert answer.status_code == 200, answer.text
+        return answer.text
 
     async def post(self, path: str, fields: Mapping[str, str], **headers: str) -> httpx2.Response:
         """The answer to a form; sent as by a page of the same origin unless `headers` say otherwise."""

@@ -52,9 +52,9 @@ def agents(web_redis: RestrictedRedis) -> Iterator[World]:
 
 @pytest.fixture
 async def live(application: Application) -> AsyncIterator[LivePages]:
-    found = LivePages(application)
-    yield found
-    await found.close()
+    live_pages = LivePages(application)
+    yield live_pages
+    await live_pages.close()
 
 
 @pytest.fixture

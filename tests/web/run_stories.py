@@ -31,8 +31,8 @@ class Held:
 
 def held(world: World, **options: Any) -> Held:
     """`Draft` is worked on by ann, after `Fetch`."""
-    told: Document = {"Instructions": "Write about {% $states.input.topic %}.", "Skills": ["skill://style@1.0.0"]}
-    states = {"Fetch": task("Draft"), "Draft": task(**told)}
+    document: Document = {"Instructions": "Write about {% $states.input.topic %}.", "Skills": ["skill://style@1.0.0"]}
+    states = {"Fetch": task("Draft"), "Draft": task(**document)}
     run = world.create(workflow(states), agents={"Fetch": "fay", "Draft": "ann"}, **options)
     world.do(run, "Fetch", "fay", {"topic": "bees"})
     return Held(run, world.acquire(run, "Draft", "ann"))

@@ -43,7 +43,7 @@ def lease(application: Application, run: str, state: str = "A", owner: str = "wo
 
 def events(application: Application, run: str, kind: str) -> list[dict[str, Any]]:
     page = application.histories.page(run, EventQuery(), cursor=None, limit=100)
-    return [one for one in (event.as_json() for event in page.events) if one["type"] == kind]
+    return [body for body in (event.as_json() for event in page.events) if body["type"] == kind]
 
 
 async def logged_in(application: Application, *scopes: Scope, may_act: bool = True, **more: Any) -> Visitor:
@@ -205,11 +205,11 @@ def test_what_can_be_done_with_a_state_depends_on_how_it_stands(keyed: Applicati
     run = create(keyed)
     assert state_buttons(keyed, run, "A").keys() == {"notify_if_ready", "resolve_state", "rerun"}
     lease(keyed, run)
-    held = state_buttons(keyed, run, "A")
-    assert held.keys() == {"notify_if_ready", "release_state_lease", "resolve_state", "rerun"}
+    holding = state_buttons(keyed, run, "A")
+    assert holding.keys() == {"notify_if_ready", "release_state_lease", "resolve_state", "rerun"}
     epoch = str(keyed.runs.read(run, ("A",)).states["A"].doc.lease.epoch)
-    assert {one["epoch"] for one in (held["release_state_lease"], held["resolve_state"])} == {epoch}
-    assert held["rerun"]["from_state"] == "A"
+    assert {item["epoch"] for item in (holding["release_state_lease"], holding["resolve_state"])} == {epoch}
+    assert holding["rerun"]["from_state"] == "A"
     keyed.lifecycle.cancel(run, reason=None, request_id=None)
     assert state_buttons(keyed, run, "A").keys() == {"rerun"}
 
@@ -230,8 +230,8 @@ async def test_an_action_that_is_hidden_is_refused_and_noted(keyed: Application)
     visitor, run = await logged_in(keyed, Scope.READ), create(keyed)
     fields = {"workflow_id": run, "_token": await token_of(visitor)}
     assert (await visitor.post("/ui/act/cancel_run", fields)).status_code == 403
-    noted = [one for one in keyed.audit.newest(1000) if one.kind == "refusal" and one.change == "cancel_run"]
-    assert any(str(one.by).startswith("key:") for one in noted)
+    noted = [item for item in keyed.audit.newest(1000) if item.kind == "refusal" and item.change == "cancel_run"]
+    assert any(str(item.by).startswith("key:") for item in noted)
 
 
 async def test_a_key_of_an_agent_says_who_it_is_by_itself(keyed: Application) -> None:
@@ -296,15 +296,15 @@ async def test_without_keys_a_page_that_may_act_asks_for_its_own_token(applicati
 @rows("tool", sorted(ACTIONS))
 def test_every_action_is_a_tool_that_takes_what_its_form_may_say(tool: str) -> None:
     action, fields = ACTIONS[tool], TOOLS[tool].arguments.model_fields
-    named = {one.name for one in action.given}
+    named = {element.name for element in action.given}
     assert named | set(action.always) <= set(fields)
     assert named.isdisjoint({"redis_url", "lease_token", "request_id", *action.always})
-    assert {name for name, one in fields.items() if one.is_required()} <= {
-        one.name for one in action.given if one.needed
+    assert {name for name, field in fields.items() if field.is_required()} <= {
+        element.name for element in action.given if element.needed
     }
     assert action.is_repeatable == ("request_id" in fields)
     assert not TOOLS[tool].read_only
-    for one in action.given:
-        kind = str(fields[one.name].annotation)
-        assert (one.kind == "flag") == ("bool" in kind), one.name
-        assert (one.kind == "number") == ("int" in kind), one.name
+    for item in action.given:
+        kind = str(fields[item.name].annotation)
+        assert (item.kind == "flag") == ("bool" in kind), item.name
+        assert (item.kind == "number") == ("int" in kind), item.name

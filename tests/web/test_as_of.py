@@ -23,9 +23,9 @@ async def test_a_page_says_of_what_moment_it_is_and_links_to_itself(application:
     before = from_text(this_moment()) or 0
     page = await browser.get(path)
     after = from_text(this_moment()) or 0
-    found = re.search(r'As of <time datetime="([^"]+)">([^<]+)</time> UTC · <a href="([^"]+)">Refresh</a>', page)
-    assert found is not None
-    assert before <= (from_text(found[1]) or 0) <= after
-    assert found[1][11:19] == found[2]
-    assert unescape(found[3]) == path
-    assert "As of" in await browser.get(unescape(found[3]))
+    match = re.search(r'As of <time datetime="([^"]+)">([^<]+)</time> UTC · <a href="([^"]+)">Refresh</a>', page)
+    assert match is not None
+    assert before <= (from_text(match[1]) or 0) <= after
+    assert match[1][11:19] == match[2]
+    assert unescape(match[3]) == path
+    assert "As of" in await browser.get(unescape(match[3]))

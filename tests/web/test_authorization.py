@@ -68,9 +68,9 @@ ALL_SCOPES: Final = tuple(Scope)
 
 @pytest.fixture(scope="module")
 def run(keyed: Application) -> str:
-    kept = {"workflow_name": "Kept", **ONE_TASK}
+    workflow_json = {"workflow_name": "Kept", **ONE_TASK}
     local = Visit(application=keyed, caller=local_caller(operator=False))
-    local.ask("start_run", workflow_json=kept, workflow_id="kept-run")
+    local.ask("start_run", workflow_json=workflow_json, workflow_id="kept-run")
     return create(keyed)
 
 
@@ -85,11 +85,11 @@ def address(path: str, run: str, tool: str = "cancel_run") -> str:
 
 def fields_of(tool: str, run: str) -> dict[str, str]:
     """The fields of this tool's button about this run, but for the token."""
-    return {one.name: _value(one, run) for one in ACTIONS[tool].given if one.needed}
+    return {item.name: _value(item, run) for item in ACTIONS[tool].given if item.needed}
 
 
-def _value(given: Given, run: str) -> str:
-    return {"workflow_id": run, "verdict": "pass", "action": "pause", "content_sha256": "0" * 64}.get(given.name, "A")
+def _value(value: Given, run: str) -> str:
+    return {"workflow_id": run, "verdict": "pass", "action": "pause", "content_sha256": "0" * 64}.get(value.name, "A")
 
 
 async def confirm(visitor: Visitor, tool: str, fields: dict[str, str], token: str, **headers: str) -> Any:
@@ -99,9 +99,9 @@ async def confirm(visitor: Visitor, tool: str, fields: dict[str, str], token: st
 
 
 def test_every_route_of_the_site_has_a_row(application: Application) -> None:
-    found = {one.path: set(one.methods or ()) for one in routes(Sessions(application))}
-    assert set(found) == {*OPEN, *SHOWN, *SENT, *STREAMED}
-    for path, methods in found.items():
+    result = {route.path: set(route.methods or ()) for route in routes(Sessions(application))}
+    assert set(result) == {*OPEN, *SHOWN, *SENT, *STREAMED}
+    for path, methods in result.items():
         assert methods == {"POST"} if path in SENT else "GET" in methods or path in STREAMED
         assert "POST" not in methods or path in {*SENT, "/login"}
 
@@ -169,8 +169,8 @@ async def _is_led_to_the_log_in(keyed: Application, visitor: Visitor, path: str,
     else:
         answer = await visitor.get(address(path, run))
     assert answer.status_code == 303
-    wanted = "/ui/runs" if path in SENT else address(path, run)
-    assert answer.headers["location"].startswith(f"/ui/login?next={quote(wanted, safe='')}")
+    text = "/ui/runs" if path in SENT else address(path, run)
+    assert answer.headers["location"].startswith(f"/ui/login?next={quote(text, safe='')}")
     assert run not in answer.text
     assert keyed.runs.overview(run).word == "running"
 
@@ -313,8 +313,8 @@ async def _is_refused(keyed: Application, tool: str, run: str, scopes: set[Scope
 
 
 def _seen(application: Application, run: str) -> tuple[Any, ...]:
-    found = application.runs.overview(run)
-    return found.word, dict(found.document)
+    run_view = application.runs.overview(run)
+    return run_view.word, dict(run_view.document)
 
 
 @rows("tool", sorted(ACTIONS))
@@ -332,7 +332,7 @@ async def test_a_tool_that_is_no_action_cannot_be_called_by_a_form(operator: Vis
     assert statuses == dict.fromkeys(others, 404)
 
 
-@rows("tool", sorted(one for one in ACTIONS.keys() - {"start_run"} if ACTIONS[one].of("workflow_id")))
+@rows("tool", sorted(item for item in ACTIONS.keys() - {"start_run"} if ACTIONS[item].of("workflow_id")))
 async def test_a_key_of_another_project_changes_nothing_of_a_run(keyed: Application, tool: str) -> None:
     run, visitor = create(keyed, project="shop"), await logged_in(keyed, *ALL_SCOPES, project="barn")
     before = _seen(keyed, run)

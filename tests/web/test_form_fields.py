@@ -29,15 +29,15 @@ GOOD = {"in/customer/name": "Ada", "in/total": "2.5"}
 
 
 def fields(form: FormField) -> dict[str, FormField]:
-    found = {form.name: form}
-    for one in form.fields:
-        found |= fields(one)
-    return found
+    form_fields = {form.name: form}
+    for field in form.fields:
+        form_fields |= fields(field)
+    return form_fields
 
 
 def test_each_kind_of_value_has_its_kind_of_field() -> None:
-    found = fields(form_of(ORDER, "in", "Input"))
-    assert {name: one.kind for name, one in found.items()} == {
+    form_fields = fields(form_of(ORDER, "in", "Input"))
+    assert {name: field.kind for name, field in form_fields.items()} == {
         "in": "group",
         "in/customer": "group",
         "in/customer/name": "text",
@@ -48,10 +48,10 @@ def test_each_kind_of_value_has_its_kind_of_field() -> None:
         "in/address": "group",
         "in/address/city": "text",
     }
-    total = found["in/total"]
+    total = form_fields["in/total"]
     assert (total.label, total.description, total.limits, total.required) == ("Total", "In euros.", "at least 1", True)
-    assert found["in/customer/kind"].options == (('"new"', "new"), ("3", "3"), ("null", "null"))
-    assert found["in/express"].value == "true"
+    assert form_fields["in/customer/kind"].options == (('"new"', "new"), ("3", "3"), ("null", "null"))
+    assert form_fields["in/express"].value == "true"
 
 
 def test_what_is_filled_in_becomes_json_and_what_is_empty_is_left_out() -> None:
@@ -89,8 +89,8 @@ def test_what_is_wrong_is_told_at_its_field(wrong: dict[str, str], field: str, t
 
 
 def test_a_form_shown_again_has_what_was_filled_in_and_no_default() -> None:
-    found = fields(form_of(ORDER, "in", "Input", {"in/total": "much"}))
-    assert (found["in/total"].value, found["in/express"].value) == ("much", "")
+    form_fields = fields(form_of(ORDER, "in", "Input", {"in/total": "much"}))
+    assert (form_fields["in/total"].value, form_fields["in/express"].value) == ("much", "")
 
 
 @rows(
@@ -115,11 +115,11 @@ def test_what_has_no_fields_is_written_as_json(schema: Any) -> None:
 def test_references_are_followed_and_a_tree_ends_as_json() -> None:
     node = {"type": "object", "properties": {"name": {"type": "string"}, "child": {"$ref": "#/$defs/node"}}}
     schema = {"$ref": "#/$defs/node", "$defs": {"node": node}}
-    found = fields(form_of(schema, "in", "Input"))
-    deepest = max(found, key=len)
-    assert found["in/child/child/name"].kind == "text"
-    assert found[deepest].kind in {"text", "json"}
-    assert len(found) <= MOST_FIELDS
+    form_fields = fields(form_of(schema, "in", "Input"))
+    deepest = max(form_fields, key=len)
+    assert form_fields["in/child/child/name"].kind == "text"
+    assert form_fields[deepest].kind in {"text", "json"}
+    assert len(form_fields) <= MOST_FIELDS
     value, problems = read_form(schema, "in", {"in/child/name": "b"})
     assert (value, problems) == ({"child": {"name": "b"}}, {})
 

@@ -96,21 +96,21 @@ async def test_an_action_of_the_page_receives_the_record_of_the_tool(
     shown = await acted(visitor, name, CALLED[name](ask, other) if name in CALLED else CALLS[name](other))
     ((tool, payload),) = received
     assert (tool, payload["code"]) == (name, "ok"), payload
-    told = steady({member: payload[member] for member in fields if member in payload}, other)
-    assert list(differences(told, record)) == []
-    said = worded(str(payload["status"] or "done"), Labels(), name, {}).replace("_", " ")
-    assert f"✔ {ACTIONS[name].title}: {said[:200]}" in unescape(shown)
+    details = steady({member: payload[member] for member in fields if member in payload}, other)
+    assert list(differences(details, record)) == []
+    text = worded(str(payload["status"] or "done"), Labels(), name, {}).replace("_", " ")
+    assert f"✔ {ACTIONS[name].title}: {text[:200]}" in unescape(shown)
 
 
 async def acted(visitor: Visitor, name: str, sent: Mapping[str, Any]) -> str:
     """Ask for an action and confirm it, with these arguments; return the page that tells how it went."""
     action, address = ACTIONS[name], f"/ui/act/{name}"
-    wanted = {item.name: written(item.kind, sent[item.name]) for item in action.given if item.name in sent}
-    assert sent.keys() <= wanted.keys() | action.always.keys(), "the form takes what the tool takes"
+    writtens = {item.name: written(item.kind, sent[item.name]) for item in action.given if item.name in sent}
+    assert sent.keys() <= writtens.keys() | action.always.keys(), "the form takes what the tool takes"
     token = await token_of(visitor)
-    confirmation = await visitor.post(address, {**wanted, "_token": token, "_back": "/ui/runs"})
+    confirmation = await visitor.post(address, {**writtens, "_token": token, "_back": "/ui/runs"})
     assert confirmation.status_code == 200, confirmation.text
-    return (await visitor.follow(await visitor.post(address, form(confirmation.text, address) | wanted))).text
+    return (await visitor.follow(await visitor.post(address, form(confirmation.text, address) | writtens))).text
 
 
 def written(kind: str, value: Any) -> str:
@@ -136,13 +136,13 @@ async def test_the_list_of_runs_shows_the_rows_of_list_runs(keyed: Application, 
 
 async def test_the_page_of_a_run_shows_the_states_of_its_documents(keyed: Application, ask: Ask, things: Made) -> None:
     run = things().half
-    found = ask("read_workflow_control_plane", workflow_id=run, states_json=["Only", "Then"])
+    answer = ask("read_workflow_control_plane", workflow_id=run, states_json=["Only", "Then"])
     text = await shown_at(await logged_in(keyed, *Scope), f"runs/{run}?tab=table")
-    statuses = [found["states"][name]["status"] for name in ("Only", "Then")]
+    statuses = [answer["states"][name]["status"] for name in ("Only", "Then")]
     assert statuses == ["succeeded", "pending"]
-    assert f"states {statuses.count('succeeded')} of {len(found['meta']['states'])} ended" in text
+    assert f"states {statuses.count('succeeded')} of {len(answer['meta']['states'])} ended" in text
     assert all(f"{statuses.count(status)} {status}" in text for status in statuses)
-    assert all(name in text for name in found["meta"]["states"])
+    assert all(name in text for name in answer["meta"]["states"])
 
 
 async def test_the_history_of_the_page_has_the_events_of_read_run_events(
@@ -178,20 +178,20 @@ async def test_the_inbox_shows_the_rows_of_what_waits(keyed: Application, ask: A
 
 async def test_the_page_of_agents_shows_the_lease_of_the_documents(keyed: Application, ask: Ask, things: Made) -> None:
     run = things().held
-    found = ask("read_workflow_control_plane", workflow_id=run, states_json=["Only"])["states"]["Only"]
+    result = ask("read_workflow_control_plane", workflow_id=run, states_json=["Only"])["states"]["Only"]
     text = await shown_at(await logged_in(keyed, *Scope), "agents")
-    assert f"{found['lease']['owner_agent_id']} Only {run} {found['attempts']}" in text
+    assert f"{result['lease']['owner_agent_id']} Only {run} {result['attempts']}" in text
 
 
 async def test_the_page_of_a_workflow_shows_its_definition(keyed: Application, ask: Ask, things: Made) -> None:
     name = _workflow(ask, things()).partition("@")[0]
-    found = ask("get_definition", kind="workflow", name=name)["definition"]
+    definition = ask("get_definition", kind="workflow", name=name)["definition"]
     text = await shown_at(await logged_in(keyed, *Scope), f"workflows/{name}")
-    assert f"version {found['version']} hash {found['sha256'][:12]}" in text
+    assert f"version {definition['version']} hash {definition['sha256'][:12]}" in text
 
 
 async def test_the_system_page_shows_the_checks_of_read_health(keyed: Application, ask: Ask) -> None:
-    checks = [one for one in ask("read_health")["checks"] if one["topic"] == "durability" and one["remedy"]]
+    checks = [check for check in ask("read_health")["checks"] if check["topic"] == "durability" and check["remedy"]]
     text = await shown_at(await logged_in(keyed, *Scope), "system")
     assert checks
-    assert all(one["sentence"] in text and one["remedy"] in text for one in checks)
+    assert all(check["sentence"] in text and check["remedy"] in text for check in checks)

@@ -29,8 +29,8 @@ class Visitor:
     async def post(self, path: str, form: Mapping[str, str], **headers: str) -> httpx2.Response:
         """Send a form as the page of this host does; a header without a value is left out."""
         own = {name: value.replace(HOST, self.host) for name, value in OWN.items()}
-        said = {name: value for name, value in (own | headers).items() if value}
-        return await self.ask("POST", path, said, dict(form))
+        values = {name: value for name, value in (own | headers).items() if value}
+        return await self.ask("POST", path, values, dict(form))
 
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str], form: dict[str, str] | str | None = None
@@ -38,11 +38,11 @@ class Visitor:
         """Send a request; `form` are the fields of one, or a body as it is."""
         transport = httpx2.ASGITransport(app=self.app)
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        said = {name.replace("_", "-"): value for name, value in headers.items()}
-        said |= {"cookie": cookies} if cookies else {}
+        values = {name.replace("_", "-"): value for name, value in headers.items()}
+        values |= {"cookie": cookies} if cookies else {}
         async with httpx2.AsyncClient(transport=transport, base_url=self.host) as client:
             body = {"content": form} if isinstance(form, str) else {"data": form}
-            answer = await client.request(method, path, headers=said, **body)
+            answer = await client.request(method, path, headers=values, **body)
         for line in answer.headers.get_list("set-cookie"):
             name, _, rest = line.partition("=")
             value = rest.partition(";")[0].strip('"')
@@ -63,22 +63,22 @@ class Visitor:
 
 def forms(page: str, action: str) -> list[dict[str, str]]:
     """The fields of the forms of a page that are sent to this address, as they are without anybody's writing."""
-    found = re.findall(rf'<form[^>]*action="{re.escape(action)}"[^>]*>(.*?)</form>', page, re.DOTALL)
-    return [_fields(one) for one in found]
+    findall = re.findall(rf'<form[^>]*action="{re.escape(action)}"[^>]*>(.*?)</form>', page, re.DOTALL)
+    return [_fields(item) for item in findall]
 
 
 def form(page: str, action: str) -> dict[str, str]:
     """The only such form."""
-    (found,) = forms(page, action)
-    return found
+    (form,) = forms(page, action)
+    return form
 
 
 def _fields(text: str) -> dict[str, str]:
-    found = {}
+    fields = {}
     for tag in re.findall(r"<(?:input|button)\b[^>]*>", text):
         name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
         if name is not None and ('type="checkbox"' not in tag or " checked" in tag):
-            found[name[1]] = html.unescape(value[1]) if value is not None else ""
+            fields[name[1]] = html.unescape(value[1]) if value is not None else ""
     for name, value in re.findall(r'<textarea[^>]*name="([^"]*)"[^>]*>\n?(.*?)</textarea>', text, re.DOTALL):
-        found[name] = html.unescape(value)
-    return found
+        fields[name] = html.unescape(value)
+    return fields

@@ -38,7 +38,7 @@ class Run:
 
     def event_ids(self) -> list[str]:
         """The history, oldest first."""
-        return [one.event_id for one in self.application.history.after(self.workflow_id)]
+        return [item.event_id for item in self.application.history.after(self.workflow_id)]
 
 
 def a_run(application: Application, workflow: Any, workflow_id: str | None = None, **more: Any) -> Run:

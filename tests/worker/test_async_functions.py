@@ -28,20 +28,20 @@ def test_so_many_async_functions_wait_at_once_on_one_thread() -> None:
     server, waiting, everybody, threads, alive = Server(51), [0], asyncio.Event(), set[int](), [0]
     before = threading.active_count()
 
-    async def meet(given: Any) -> Any:
+    async def meet(meet: Any) -> Any:
         threads.add(threading.get_ident())
-        if given == "50":  # the first, which comes alone
-            return given
+        if meet == "50":  # the first, which comes alone
+            return meet
         waiting[0] += 1
         alive.append(threading.active_count() - before)
         if waiting[0] == 50:
             everybody.set()
         await asyncio.wait_for(everybody.wait(), LONG)
-        return given
+        return meet
 
     serve(server, meet, concurrency=50)
     assert len(server.done) == 51
-    assert all("output_json" in one for one in server.done)
+    assert all("output_json" in item for item in server.done)
     assert len(threads) == 1
     assert max(alive) < 10, "nor does one of them need a thread to wait for it"
 
@@ -50,15 +50,15 @@ def test_sync_functions_beside_them_run_on_threads() -> None:
     server, loops, threads = Server(6), set[threading.Thread](), set[threading.Thread]()
     both = threading.Barrier(2)
 
-    async def later(given: Any) -> Any:
+    async def later(later: Any) -> Any:
         loops.add(threading.current_thread())
-        return given
+        return later
 
-    def now(given: Any) -> Any:
+    def now(now: Any) -> Any:
         threads.add(threading.current_thread())
-        if given in {"3", "4"}:
+        if now in {"3", "4"}:
             both.wait(LONG)
-        return given
+        return now
 
     serve(server, now, concurrency=3)
     serve(Server(6), later, concurrency=3)
@@ -67,7 +67,7 @@ def test_sync_functions_beside_them_run_on_threads() -> None:
 
 
 def test_an_exception_of_an_async_function_fails_the_state() -> None:
-    async def fail(given: Any) -> Any:
+    async def fail(value: Any) -> Any:
         raise ValueError("no good")
 
     written = report(fail)
@@ -75,7 +75,7 @@ def test_an_exception_of_an_async_function_fails_the_state() -> None:
 
 
 def test_an_async_function_that_cancels_itself_fails_the_state() -> None:
-    async def give_up(given: Any) -> Any:
+    async def give_up(value: Any) -> Any:
         raise asyncio.CancelledError
 
     written = report(give_up)
@@ -86,13 +86,13 @@ def test_a_function_whose_own_event_loop_was_cancelled_fails_the_state_alone() -
     async def give_up() -> None:
         raise asyncio.CancelledError
 
-    written = report(lambda given: asyncio.run(give_up()))
+    written = report(lambda value: asyncio.run(give_up()))
     assert (written["new_status"], written["error_name"]) == ("failed", "RuntimeError")
 
 
 @rows("concurrency", [1, 3])
 def test_an_async_function_that_ends_its_process_ends_the_worker(concurrency: int) -> None:
-    async def leave(given: Any) -> Any:
+    async def leave(value: Any) -> Any:
         raise SystemExit(3)
 
     server = Server(2)
@@ -114,7 +114,7 @@ def lost_at_once(function: TaskFunction, concurrency: int = 1, **answers: Any) -
 def test_an_async_function_whose_lease_is_lost_is_cancelled_and_nothing_is_written() -> None:
     seen: list[str] = []
 
-    async def work(given: Any) -> Any:
+    async def work(value: Any) -> Any:
         try:
             await asyncio.sleep(LONG * 10)
         except asyncio.CancelledError:
@@ -130,7 +130,7 @@ def test_an_async_function_whose_lease_is_lost_is_cancelled_and_nothing_is_writt
 def test_a_function_on_a_thread_notices_by_its_context() -> None:
     seen: list[str] = []
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         assert context.cancelled.wait(LONG)
         seen.append("noticed")
         context.check()
@@ -141,7 +141,7 @@ def test_a_function_on_a_thread_notices_by_its_context() -> None:
 
 
 def test_the_result_of_a_cancelled_function_is_sent_and_the_server_decides() -> None:
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         assert context.cancelled.wait(LONG)
         return "done"
 
@@ -149,7 +149,7 @@ def test_the_result_of_a_cancelled_function_is_sent_and_the_server_decides() -> 
 
 
 def test_a_check_of_a_function_that_is_waited_for_does_nothing() -> None:
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         context.check()
         return "done"
 
@@ -163,7 +163,7 @@ def test_a_heartbeat_renews_the_lease_now_and_raises_when_it_is_lost() -> None:
     raised: list[TaskCancelled] = []
     answers: list[Answer] = [{}, LOST]
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         context.heartbeat()
         try:
             context.heartbeat()
@@ -179,7 +179,7 @@ def test_a_heartbeat_renews_the_lease_now_and_raises_when_it_is_lost() -> None:
 
 
 def test_a_heartbeat_that_does_not_get_through_does_not_fail_the_function(caplog: pytest.LogCaptureFixture) -> None:
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         context.heartbeat()
         return "done"
 
@@ -201,7 +201,7 @@ def test_an_async_heartbeat_delays_no_function_and_is_sent_before_the_result() -
             on_loop.append(False)
         return {}
 
-    async def work(given: Any, context: TaskContext) -> Any:
+    async def work(value: Any, context: TaskContext) -> Any:
         context.heartbeat()
         return "done"
 
@@ -212,7 +212,7 @@ def test_an_async_heartbeat_delays_no_function_and_is_sent_before_the_result() -
 
 
 def test_an_async_function_whose_heartbeat_is_refused_is_cancelled() -> None:
-    async def work(given: Any, context: TaskContext) -> Any:
+    async def work(value: Any, context: TaskContext) -> Any:
         context.heartbeat()
         await asyncio.sleep(LONG * 10)
 
@@ -228,7 +228,7 @@ def test_a_state_with_heartbeat_seconds_is_renewed_in_time_however_long_its_leas
         renewed.release()
         return {}
 
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         assert all(renewed.acquire(timeout=LONG) for _ in range(2))
 
     tools = FakeTools(acquire_state_lease={"work": {"heartbeat_s": 1}}, renew_state_lease=renew)
@@ -242,22 +242,22 @@ def test_a_state_with_heartbeat_seconds_is_renewed_in_time_however_long_its_leas
 def logged(function: TaskFunction, **answers: Any) -> tuple[FakeTools, list[tuple[int, str, Any]]]:
     tools = FakeTools(**answers)
     worker(tools, {"A": function}).handle(event())
-    found = tools.arguments("log_event")
-    return tools, [(one["number"], one["message"], one["fields_json"]) for one in found]
+    arguments = tools.arguments("log_event")
+    return tools, [(argument["number"], argument["message"], argument["fields_json"]) for argument in arguments]
 
 
 def test_lines_of_a_function_are_numbered_and_sent_before_its_result() -> None:
-    def now(given: Any, context: TaskContext) -> Any:
+    def now(value: Any, context: TaskContext) -> Any:
         context.log("begun")
         context.log("half done", done=2, of=4)
 
-    async def later(given: Any, context: TaskContext) -> Any:
+    async def later(value: Any, context: TaskContext) -> Any:
         context.log("begun")
         context.log("half done", done=2, of=4)
 
     for function in (now, later):
-        tools, told = logged(function)
-        assert told == [(1, "begun", {}), (2, "half done", {"done": 2, "of": 4})]
+        tools, details = logged(function)
+        assert details == [(1, "begun", {}), (2, "half done", {"done": 2, "of": 4})]
         assert tools.names[-1] == "update_workflow_control_plane"
 
 
@@ -274,7 +274,7 @@ def test_what_an_async_function_sends_has_arrived_before_its_result_is_written(
         end(call, noted, *result)
         returned.set()
 
-    async def work(given: Any, context: TaskContext) -> Any:
+    async def work(value: Any, context: TaskContext) -> Any:
         context.log("the last words")
 
     def log(**_: Any) -> Answer:
@@ -297,7 +297,7 @@ def test_lines_from_a_thread_of_an_async_function_come_after_those_before_them(
         queued.append(call)
         return sent
 
-    async def work(given: Any, context: TaskContext) -> Any:
+    async def work(value: Any, context: TaskContext) -> Any:
         context.log("first")
         await asyncio.to_thread(context.log, "second")
         await asyncio.to_thread(context.heartbeat)
@@ -316,20 +316,20 @@ def test_lines_from_a_thread_of_an_async_function_come_after_those_before_them(
 
 
 def test_fields_may_have_any_name() -> None:
-    _, told = logged(lambda given, context: context.log("begun", message="x"))
-    assert told == [(1, "begun", {"message": "x"})]
+    _, details = logged(lambda value, context: context.log("begun", message="x"))
+    assert details == [(1, "begun", {"message": "x"})]
 
 
 def test_a_line_never_fails_the_function(caplog: pytest.LogCaptureFixture) -> None:
-    def talk(given: Any, context: TaskContext) -> Any:
+    def talk(value: Any, context: TaskContext) -> Any:
         context.log("x" * 3000, when=object())
         for _ in range(200):
             context.log("again")
         return "done"
 
-    tools, told = logged(talk)
-    assert told[0] == (1, "x" * 2000, {})
-    assert len(told) == 100
+    tools, details = logged(talk)
+    assert details[0] == (1, "x" * 2000, {})
+    assert len(details) == 100
     assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == '"done"'
     assert "line 1 is written without its fields" in caplog.text
     assert caplog.text.count("of its log the history has 100 lines, and no more") == 1

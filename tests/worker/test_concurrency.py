@@ -66,8 +66,8 @@ class Server:
         return {"completed": [{"code": "ok"} for _ in results], "work": leases}
 
     def _leases(self, most: int) -> list[Answer]:
-        found = [self.left.pop() for _ in range(min(most, len(self.left)))]
-        return [claimed(self.state) | {"lease_token": one, "input": one} for one in found]
+        result = [self.left.pop() for _ in range(min(most, len(self.left)))]
+        return [claimed(self.state) | {"lease_token": lease_token, "input": lease_token} for lease_token in result]
 
 
 def serve(server: Server, function: TaskFunction, concurrency: int = 4) -> None:
@@ -76,37 +76,37 @@ def serve(server: Server, function: TaskFunction, concurrency: int = 4) -> None:
 
 def test_each_state_is_done_once_and_calls_bring_a_lease_for_each_free_hand() -> None:
     server = Server(60)
-    serve(server, lambda given: given)
-    tokens = [one["lease_token"] for one in server.done]
+    serve(server, lambda value: value)
+    tokens = [item["lease_token"] for item in server.done]
     assert len(tokens) == len(set(tokens)) == 60
-    asked = [one["claim_next"] for one in server.arguments("complete_states")]
-    assert asked[0] == 4, "all hands were free but the one that had finished, which is free as well"
-    assert max(asked) <= 4
+    claim_nexts = [argument["claim_next"] for argument in server.arguments("complete_states")]
+    assert claim_nexts[0] == 4, "all hands were free but the one that had finished, which is free as well"
+    assert max(claim_nexts) <= 4
 
 
 def test_ready_states_of_a_scope_are_leased_with_one_call_for_all_free_hands() -> None:
     server, together = Server(12, state="Each/0/A"), threading.Barrier(4)
 
-    def meet(given: Any) -> Any:
-        if int(given) >= 8:  # the first four
+    def meet(meet: Any) -> Any:
+        if int(meet) >= 8:  # the first four
             together.wait(LONG)
-        return given
+        return meet
 
     serve(server, meet)
-    assert [one["claim_next"] for one in server.arguments("claim_ready_state")] == [3]
-    assert len({one["lease_token"] for one in server.done}) == 12
+    assert [argument["claim_next"] for argument in server.arguments("claim_ready_state")] == [3]
+    assert len({item["lease_token"] for item in server.done}) == 12
 
 
 def test_each_state_that_was_claimed_is_completed_with_the_token_of_its_lease() -> None:
     server = Server(8, state="Each/0/A")
-    serve(server, lambda given: given)
+    serve(server, lambda value: value)
     acquired, *_ = server.arguments("acquire_state_lease")
-    assert {one["lease_token"] for one in server.done} == {acquired["lease_token"], *map(str, range(7))}
+    assert {item["lease_token"] for item in server.done} == {acquired["lease_token"], *map(str, range(7))}
 
 
 def test_beside_a_state_that_is_in_no_scope_nothing_is_looked_for() -> None:
     server = Server(8)
-    serve(server, lambda given: given)
+    serve(server, lambda value: value)
     assert server.arguments("claim_ready_state") == []
 
 
@@ -125,32 +125,32 @@ def test_a_bounded_number_of_functions_runs_and_finished_results_travel_together
             assert all(finished.acquire(timeout=LONG) for _ in range(5)), "the first, and the four after it"
         return complete(**arguments)
 
-    def meet(given: Any) -> Any:
-        if given != "12":  # the first, which comes alone
+    def meet(meet: Any) -> Any:
+        if meet != "12":  # the first, which comes alone
             together.wait(LONG)
-        return given
+        return meet
 
     monkeypatch.setattr(Hands, "_end", end_and_tell)
     monkeypatch.setattr(server, "_complete_states", complete_slowly)
     serve(server, meet)
-    assert max(len(one["results"]) for one in server.arguments("complete_states")) > 1
+    assert max(len(argument["results"]) for argument in server.arguments("complete_states")) > 1
 
 
 def test_results_say_what_failed_and_how() -> None:
     server = Server(2)
 
-    def fail(given: Any) -> Any:
+    def fail(value: Any) -> Any:
         raise ValueError("no good")
 
     serve(server, fail)
-    assert {one["error_name"] for one in server.done} == {"ValueError"}
-    assert not [one for one in server.done if "new_status" in one]
+    assert {item["error_name"] for item in server.done} == {"ValueError"}
+    assert not [item for item in server.done if "new_status" in item]
 
 
 def test_results_that_nobody_took_are_sent_again(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(3)
     server.troubles = [{"code": "store_unavailable", "error": "store_unavailable: Redis is loading."}]
-    serve(server, lambda given: given)
+    serve(server, lambda value: value)
     assert len(server.done) == 3
     assert "the result is not accepted: store_unavailable" in caplog.text
 
@@ -158,7 +158,7 @@ def test_results_that_nobody_took_are_sent_again(caplog: pytest.LogCaptureFixtur
 def test_a_result_that_is_refused_is_given_up_and_frees_its_hand(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(1)
     server.troubles = [{"code": "lease_lost", "error": "lease_lost: somebody else has it."}]
-    thread = threading.Thread(target=serve, args=(server, lambda given: given))
+    thread = threading.Thread(target=serve, args=(server, lambda value: value))
     thread.start()
     wait_until(lambda: server.arguments("complete_states"))
     server.stop.set()
@@ -171,11 +171,11 @@ def test_a_result_that_is_refused_is_given_up_and_frees_its_hand(caplog: pytest.
 def test_told_to_stop_it_finishes_what_it_began_and_gives_the_rest_back() -> None:
     server, begun, door = Server(30), threading.Event(), threading.Event()
 
-    def work(given: Any) -> Any:
-        if given != "29":
+    def work(work: Any) -> Any:
+        if work != "29":
             begun.set()
             assert door.wait(LONG)
-        return given
+        return work
 
     thread = threading.Thread(target=serve, args=(server, work, 2))
     thread.start()
@@ -184,15 +184,15 @@ def test_told_to_stop_it_finishes_what_it_began_and_gives_the_rest_back() -> Non
     door.set()
     thread.join(LONG)
     assert not thread.is_alive()
-    taken = {one["lease_token"] for one in server.done} | {
-        one["lease_token"] for one in server.arguments("release_state_lease")
+    taken = {item["lease_token"] for item in server.done} | {
+        argument["lease_token"] for argument in server.arguments("release_state_lease")
     }
     assert len(taken) == 30 - len(server.left)
     assert server.arguments("complete_states")[-1]["claim_next"] == 0
 
 
 def test_a_function_that_ends_its_process_ends_the_worker() -> None:
-    def leave(given: Any) -> Any:
+    def leave(value: Any) -> Any:
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
@@ -204,11 +204,11 @@ def test_a_worker_that_outlives_a_function_goes_on_with_the_wait_that_is_under_w
     server, waits = Server(12, state="Each/0/A"), 0
     dying = threading.Event()
 
-    def leave_once(given: Any) -> Any:
+    def leave_once(leave_once: Any) -> Any:
         if not dying.is_set():
             dying.set()
             raise SystemExit(3)
-        return given
+        return leave_once
 
     class Counted(Worker):
         def events(self, *arguments: Any, **options: Any) -> Any:
@@ -230,5 +230,5 @@ def test_a_worker_with_several_threads_fails_when_one_of_them_does() -> None:
     stop = threading.Event()
     tools = FakeTools(await_workflow_event=ServerUnreachable("The dcf server did not answer."))
     with pytest.raises(ServerUnreachable):
-        Worker(tools, "me", {"A": lambda given: given}, wait_s=0, concurrency=3).serve(stop)
+        Worker(tools, "me", {"A": lambda value: value}, wait_s=0, concurrency=3).serve(stop)
     assert stop.is_set()

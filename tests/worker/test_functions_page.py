@@ -47,7 +47,7 @@ def test_its_functions_work(registered: dict[str, Any]) -> None:
 def test_its_tests_pass() -> None:
     module: dict[str, Any] = {"__name__": "page"}
     exec(compile(TESTS, "docs/guides/testing.md", "exec"), module)
-    tests = [found for name, found in module.items() if name.startswith("test_")]
+    tests = [result for name, result in module.items() if name.startswith("test_")]
     assert len(tests) == 3
     for each in tests:
         each()

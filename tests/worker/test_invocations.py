@@ -32,12 +32,12 @@ def test_a_function_gets_the_payload_of_an_invocation(resource: str, parameters:
 def test_what_the_function_returns_is_the_payload_of_the_result() -> None:
     selected = {"total.$": "$.Payload.total", "code.$": "$.StatusCode"}
     machine = state(Parameters={"FunctionName": "f", "Payload.$": "$"}, ResultSelector=selected)
-    story = testing.run(machine, 4, {"A": lambda given: {"total": given + 1}})
+    story = testing.run(machine, 4, {"A": lambda value: {"total": value + 1}})
     assert story.output == {"total": 5, "code": 200}
 
 
-async def _doubled(given: int) -> int:
-    return given * 2
+async def _doubled(value: int) -> int:
+    return value * 2
 
 
 def test_a_function_with_types_and_async_def_gets_the_payload_too() -> None:

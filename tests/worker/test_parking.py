@@ -43,10 +43,10 @@ def released(error: BaseException, **work: Any) -> dict[str, Any]:
 
 def test_a_function_that_met_a_limit_releases_its_state_until_then() -> None:
     until = datetime(2126, 11, 24, 14, 0, tzinfo=timezone(timedelta(hours=1)))
-    found = released(AccountLimited(until=until, cause="five-hour limit"))
-    assert (found["limited_until"], found["limit_kind"]) == ("2126-11-24T13:00:00+00:00", "limit")
-    assert found["reason"] == "usage limit (limit): five-hour limit"
-    assert "attempt_counts" not in found
+    result = released(AccountLimited(until=until, cause="five-hour limit"))
+    assert (result["limited_until"], result["limit_kind"]) == ("2126-11-24T13:00:00+00:00", "limit")
+    assert result["reason"] == "usage limit (limit): five-hour limit"
+    assert "attempt_counts" not in result
 
 
 def test_an_error_of_a_client_that_tells_the_time_parks_the_state_too() -> None:
@@ -61,8 +61,8 @@ def test_an_error_without_a_told_time_fails_the_state_for_retry_and_catch(error:
 
 @rows("times, wait", [(0, "60s"), (1, "120s"), (4, "960s"), (9, "960s")])
 def test_without_a_time_the_pause_doubles_up_to_sixteen_minutes_and_is_a_guess(times: int, wait: str) -> None:
-    found = released(AccountLimited(), parked={"times": times, "seconds": 0})
-    assert (found["limited_until"], found["limit_kind"]) == (wait, "guess")
+    result = released(AccountLimited(), parked={"times": times, "seconds": 0})
+    assert (result["limited_until"], result["limit_kind"]) == (wait, "guess")
 
 
 def test_spent_credit_is_parked_as_such() -> None:
@@ -112,7 +112,7 @@ def test_of_several_results_the_parked_ones_are_released_and_the_others_written(
     assert served.deliver_all("run-1", [(works[0], limit), (works[1], done)], 0) == []
     (sent,) = tools.arguments("complete_states")
     assert [result["state"] for result in sent["results"]] == ["B"]
-    assert [found["state"] for found in tools.arguments("release_state_lease")] == ["A"]
+    assert [argument["state"] for argument in tools.arguments("release_state_lease")] == ["A"]
 
 
 def test_results_that_are_all_parked_need_no_completion() -> None:
@@ -130,8 +130,8 @@ def test_a_worker_that_shuts_down_gives_its_states_back_without_an_attempt() -> 
 
 def test_a_limit_in_a_test_run_fails_by_the_name_that_a_catch_can_use() -> None:
     machine = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
-    found = dcf.testing.run(machine, answers={"A": AccountLimited(after_s=5)})
-    assert found.error == "DCF.AccountLimit"
+    finished = dcf.testing.run(machine, answers={"A": AccountLimited(after_s=5)})
+    assert finished.error == "DCF.AccountLimit"
 
 
 def _work(state: str) -> Any:

@@ -59,8 +59,8 @@ def read(error: BaseException) -> tuple[str, float | None] | None:
     limit = read_limit(error, NOW)
     if limit is None:
         return None
-    told = limit.after_s if limit.until is None else limit.until - NOW
-    return limit.kind, None if told is None else round(told, 3)
+    after_s = limit.after_s if limit.until is None else limit.until - NOW
+    return limit.kind, None if after_s is None else round(after_s, 3)
 
 
 WINDOWS = {

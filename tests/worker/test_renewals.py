@@ -25,8 +25,8 @@ def renewing() -> list[threading.Thread]:
 def test_a_renewal_that_breaks_keeps_no_other_lease_from_being_renewed(caplog: pytest.LogCaptureFixture) -> None:
     renewed = threading.Semaphore(0)
 
-    def renew(one: Work) -> str | None:
-        if one.token == "broken":
+    def renew(work: Work) -> str | None:
+        if work.token == "broken":
             raise RuntimeError("the client was closed")
         renewed.release()
         return None

@@ -84,10 +84,10 @@ def test_an_event_that_tells_of_another_function_is_dropped_without_a_lease() ->
 
 def test_a_wait_names_the_functions_that_have_places() -> None:
     tools = FakeTools(await_workflow_event=(inbox := Inbox(TIMEOUT)))
-    Worker(tools, "me", {**PLACED, "plain": lambda given: given}, wait_s=0).serve(inbox.stop)
-    (asked,) = tools.arguments("await_workflow_event")
-    assert asked["lease_states"] == ["work", "plain"]
-    assert asked["lease_functions"] == {"work": ["flow.double", "shop.flow.half"]}
+    Worker(tools, "me", {**PLACED, "plain": lambda value: value}, wait_s=0).serve(inbox.stop)
+    (argument,) = tools.arguments("await_workflow_event")
+    assert argument["lease_states"] == ["work", "plain"]
+    assert argument["lease_functions"] == {"work": ["flow.double", "shop.flow.half"]}
 
 
 def test_functions_that_are_too_many_to_name_are_not_named() -> None:

@@ -21,40 +21,40 @@ if TYPE_CHECKING:
 CONTEXT = TaskContext(workflow_id="run-1", state="A")
 
 
-def named(given: Any, context: Any) -> Any:
-    return [given, context.state]
+def named(value: Any, context: Any) -> Any:
+    return [value, context.state]
 
 
-def typed(given: Any, told: TaskContext) -> Any:
-    return [given, told.state]
+def typed(value: Any, task_context: TaskContext) -> Any:
+    return [value, task_context.state]
 
 
-def typed_as_text(given: Any, told: "TaskContext | None") -> Any:
-    return [given, told and told.state]
+def typed_as_text(value: Any, task_context: "TaskContext | None") -> Any:
+    return [value, task_context and task_context.state]
 
 
-def by_word(given: Any, *, context: TaskContext) -> Any:
-    return [given, context.state]
+def by_word(value: Any, *, context: TaskContext) -> Any:
+    return [value, context.state]
 
 
-def first(context: TaskContext, given: Any) -> Any:
-    return [given, context.state]
+def first(context: TaskContext, value: Any) -> Any:
+    return [value, context.state]
 
 
-def by_place(given: Any, context: TaskContext, /) -> Any:
-    return [given, context.state]
+def by_place(value: Any, context: TaskContext, /) -> Any:
+    return [value, context.state]
 
 
-def by_place_first(context: TaskContext, given: Any, /) -> Any:
-    return [given, context.state]
+def by_place_first(context: TaskContext, value: Any, /) -> Any:
+    return [value, context.state]
 
 
 class Called:
-    def __call__(self, given: Any, context: TaskContext) -> Any:
-        return [given, context.state]
+    def __call__(self, value: Any, context: TaskContext) -> Any:
+        return [value, context.state]
 
-    def method(self, given: Any, context: TaskContext) -> Any:
-        return [given, context.state]
+    def method(self, value: Any, context: TaskContext) -> Any:
+        return [value, context.state]
 
 
 @functools.wraps(typed)
@@ -62,8 +62,8 @@ def wrapped(*arguments: Any, **words: Any) -> Any:
     return typed(*arguments, **words)
 
 
-def more(given: Any, context: TaskContext, unit: str = "EUR", *rest: Any, **words: Any) -> Any:
-    return [given, context.state]
+def more(value: Any, context: TaskContext, unit: str = "EUR", *rest: Any, **words: Any) -> Any:
+    return [value, context.state]
 
 
 @rows(
@@ -72,7 +72,7 @@ def more(given: Any, context: TaskContext, unit: str = "EUR", *rest: Any, **word
         *(named, typed, typed_as_text, by_word, first, by_place, by_place_first, wrapped, more),
         *(Called(), Called().method, functools.partial(more, unit="USD")),
     ],
-    ids=lambda one: getattr(one, "__name__", type(one).__name__),
+    ids=lambda text: getattr(text, "__name__", type(text).__name__),
 )
 def test_a_context_is_handed_over_by_name_or_by_type_wherever_it_stands(function: Callable[..., Any]) -> None:
     plan = plan_of(function, "A")
@@ -80,7 +80,7 @@ def test_a_context_is_handed_over_by_name_or_by_type_wherever_it_stands(function
     assert plan.call(7, CONTEXT) == [7, "A"]
 
 
-@rows("function", [lambda given: given, lambda given, unit=1: given, lambda *given: given[0], print])
+@rows("function", [lambda value: value, lambda value, unit=1: value, lambda *value: value[0], print])
 def test_a_function_that_asks_for_no_context_gets_the_input_alone(function: Any) -> None:
     plan = plan_of(function, "A")
     assert not plan.takes_context
@@ -89,14 +89,14 @@ def test_a_function_that_asks_for_no_context_gets_the_input_alone(function: Any)
 
 def no_input() -> Any: ...
 def only_context(context: TaskContext) -> Any: ...
-def two_inputs(given: Any, other: Any) -> Any: ...
-def a_word(given: Any, *, other: Any) -> Any: ...
-def generator(given: Any) -> Any:
-    yield given
+def two_inputs(value: Any, other: Any) -> Any: ...
+def a_word(value: Any, *, other: Any) -> Any: ...
+def generator(value: Any) -> Any:
+    yield value
 
 
-async def async_generator(given: Any) -> Any:
-    yield given
+async def async_generator(value: Any) -> Any:
+    yield value
 
 
 @rows(
@@ -111,7 +111,7 @@ async def async_generator(given: Any) -> Any:
         (dict, "it is no function"),
         (17, "it is no function"),
     ],
-    ids=lambda one: getattr(one, "__name__", "value"),
+    ids=lambda item: getattr(item, "__name__", "value"),
 )
 def test_a_function_that_cannot_take_an_input_is_refused_at_its_registration(function: Any, why: str) -> None:
     with pytest.raises(InvalidArgument, match="cannot be the function of the state 'Greet'") as refused:
@@ -133,8 +133,8 @@ def test_a_decorator_without_a_name_makes_a_step_of_flows_and_registers_nothing(
         task(3)  # type: ignore[call-overload]
 
 
-def for_checkers(given: "Decimal") -> Any:
-    return given
+def for_checkers(decimal: "Decimal") -> Any:
+    return decimal
 
 
 def test_an_annotation_that_only_a_type_checker_can_see_is_told_when_a_worker_starts() -> None:
@@ -160,9 +160,9 @@ def test_a_function_is_looked_at_once_and_not_at_each_step(monkeypatch: pytest.M
 
 
 def test_a_function_that_hands_a_coroutine_back_is_told_to_be_async() -> None:
-    async def later(given: Any) -> Any:
-        return given
+    async def later(later: Any) -> Any:
+        return later
 
-    written = report(lambda given, _=None: later(given))
+    written = report(lambda value, _=None: later(value))
     assert (written["new_status"], written["error_name"]) == ("failed", "TypeError")
     assert "async def" in written["error_message"]

@@ -38,11 +38,11 @@ class Strict(BaseModel):
     due: date
 
 
-def written(function: TaskFunction, given: Any) -> dict[str, Any]:
-    tools = FakeTools(acquire_state_lease={"work": {"input": given}})
+def written(function: TaskFunction, value: Any) -> dict[str, Any]:
+    tools = FakeTools(acquire_state_lease={"work": {"input": value}})
     worker(tools, {"A": function}).handle(event())
-    (found,) = tools.arguments("update_workflow_control_plane")
-    return found
+    (argument,) = tools.arguments("update_workflow_control_plane")
+    return argument
 
 
 def bill(order: Order) -> Invoice:
@@ -50,8 +50,8 @@ def bill(order: Order) -> Invoice:
 
 
 def test_a_function_works_with_values_of_its_types_and_json_goes_in_and_out() -> None:
-    given = {"customer": "Ada", "lines": [{"item": "pen", "count": 2}, {"item": "ink"}]}
-    assert written(bill, given)["output_json"] == '{"total":3.0,"customerId":"Ada"}'
+    value = {"customer": "Ada", "lines": [{"item": "pen", "count": 2}, {"item": "ink"}]}
+    assert written(bill, value)["output_json"] == '{"total":3.0,"customerId":"Ada"}'
 
 
 def test_lists_of_such_types_and_what_may_be_missing_are_checked_as_well() -> None:
@@ -65,45 +65,47 @@ def test_lists_of_such_types_and_what_may_be_missing_are_checked_as_well() -> No
 
 
 def test_an_input_of_another_form_fails_the_state_with_the_place_and_not_the_value() -> None:
-    found = written(bill, {"customer": "Ada", "lines": [{"item": "pen", "count": "secret words"}, {}]})
-    assert (found["new_status"], found["error_name"]) == ("failed", "DCF.InvalidInput")
-    assert found["error_message"].startswith("The input is not as bill() wants it: lines.0.count: Input should be a")
-    assert "lines.1.item: Field required" in found["error_message"]
-    assert "secret" not in found["error_message"]
+    result = written(bill, {"customer": "Ada", "lines": [{"item": "pen", "count": "secret words"}, {}]})
+    assert (result["new_status"], result["error_name"]) == ("failed", "DCF.InvalidInput")
+    assert result["error_message"].startswith("The input is not as bill() wants it: lines.0.count: Input should be a")
+    assert "lines.1.item: Field required" in result["error_message"]
+    assert "secret" not in result["error_message"]
     many = written(bill, {"customer": "Ada", "lines": [{}] * 9})
     assert many["error_message"].endswith("; and 4 more.")
     assert written(bill, 17)["error_message"].startswith("The input is not as bill() wants it: the whole: ")
 
 
 def test_json_is_read_as_json_also_by_strict_models() -> None:
-    def keep(given: Strict) -> Strict:
-        return given
+    def keep(strict: Strict) -> Strict:
+        return strict
 
     assert written(keep, {"due": "2026-02-03"})["output_json"] == '{"due":"2026-02-03"}'
     assert written(keep, {"due": "2026-02-03", "more": 1})["error_name"] == "DCF.InvalidInput"
 
 
 def test_an_output_of_another_form_fails_the_state() -> None:
-    def wrong(given: Any) -> Invoice:
-        return {"total": given}  # type: ignore[return-value]
+    def wrong(total: Any) -> Invoice:
+        return {"total": total}  # type: ignore[return-value]
 
     assert written(wrong, 5)["output_json"] == '{"total":5.0,"customerId":"c"}'
-    found = written(wrong, -1)
-    assert (found["new_status"], found["error_name"]) == ("failed", "DCF.InvalidOutput")
-    assert found["error_message"] == (
+    result = written(wrong, -1)
+    assert (result["new_status"], result["error_name"]) == ("failed", "DCF.InvalidOutput")
+    assert result["error_message"] == (
         "The output is not as wrong() promises it: total: Input should be greater than or equal to 0."
     )
 
 
 def test_a_dataclass_with_undeclared_values_fails_the_state_at_any_depth() -> None:
-    def careless(given: Any) -> Order:
-        return Order(customer="Ada", lines=[Line("pen"), Line("ink", count=given)])
+    def careless(count: Any) -> Order:
+        return Order(customer="Ada", lines=[Line("pen"), Line("ink", count=count)])
 
     assert '"count":2' in written(careless, 2)["output_json"]
-    found = written(careless, "some secret")
-    assert (found["new_status"], found["error_name"]) == ("failed", "DCF.InvalidOutput")
-    assert found["error_message"].startswith("The output is not as careless() promises it: lines.1.count: Input should")
-    assert "secret" not in found["error_message"]
+    result = written(careless, "some secret")
+    assert (result["new_status"], result["error_name"]) == ("failed", "DCF.InvalidOutput")
+    assert result["error_message"].startswith(
+        "The output is not as careless() promises it: lines.1.count: Input should"
+    )
+    assert "secret" not in result["error_message"]
 
 
 T = TypeVar("T")
@@ -131,8 +133,8 @@ def test_async_functions_are_checked_alike() -> None:
 
 
 def test_plain_annotations_are_not_checked() -> None:
-    def loose(given: dict[str, int]) -> list[str]:
-        return given  # type: ignore[return-value]
+    def loose(loose: dict[str, int]) -> list[str]:
+        return loose  # type: ignore[return-value]
 
     assert plan_of(loose, "A").read is None
     assert written(loose, "text")["output_json"] == '"text"'
@@ -148,8 +150,8 @@ class Odd:
 
 
 def test_a_type_that_cannot_be_checked_is_told_when_a_worker_starts() -> None:
-    def work(given: Odd) -> Any:
-        return given
+    def work(odd: Odd) -> Any:
+        return odd
 
     with pytest.raises(InvalidArgument, match=r"The types of work\(\) cannot be checked: .*Unreadable"):
         Worker(FakeTools(), "me", {"A": work})

@@ -33,19 +33,24 @@ def test_a_state_is_leased_worked_on_and_written_with_one_call_each() -> None:
     tools = FakeTools(
         acquire_state_lease={"work": {"input": {"n": 1}}}, update_workflow_control_plane={"run_status": "running"}
     )
-    worker(tools, {"A": lambda given: {"n": given["n"] + 1}}).handle(event())
+    worker(tools, {"A": lambda value: {"n": value["n"] + 1}}).handle(event())
     assert tools.names == ["acquire_state_lease", "update_workflow_control_plane"]
-    (asked,), (written,) = tools.arguments("acquire_state_lease"), tools.arguments("update_workflow_control_plane")
-    assert (asked["workflow_id"], asked["state"], asked["owner_agent_id"], asked["lease_ttl_s"]) == (RUN, "A", "me", 30)
+    (request,), (written,) = tools.arguments("acquire_state_lease"), tools.arguments("update_workflow_control_plane")
+    assert (request["workflow_id"], request["state"], request["owner_agent_id"], request["lease_ttl_s"]) == (
+        RUN,
+        "A",
+        "me",
+        30,
+    )
     assert (written["new_status"], written["output_json"]) == ("succeeded", '{"n":2}')
-    assert written["lease_token"] == asked["lease_token"]
+    assert written["lease_token"] == request["lease_token"]
 
 
 def test_every_lease_has_a_token_of_its_own_that_cannot_be_guessed() -> None:
     tools = FakeTools()
     for _ in range(2):
         worker(tools).handle(event())
-    tokens = {asked["lease_token"] for asked in tools.arguments("acquire_state_lease")}
+    tokens = {argument["lease_token"] for argument in tools.arguments("acquire_state_lease")}
     assert len(tokens) == 2
     assert all(len(token) > 32 for token in tokens)
 
@@ -65,8 +70,8 @@ def test_an_event_of_a_state_without_a_function_is_dropped(state: str | None) ->
 
 
 def test_the_decorator_registers_by_state_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FUNCTIONS, "Registered", lambda given: given)
-    registered = task("Registered")(lambda given: [given])
+    monkeypatch.setitem(FUNCTIONS, "Registered", lambda value: value)
+    registered = task("Registered")(lambda value: [value])
     assert FUNCTIONS["Registered"] is registered
     tools = FakeTools(acquire_state_lease={"work": {"input": 5}})
     Worker(tools, "me").handle(event("Registered"))
@@ -79,9 +84,9 @@ def test_the_decorator_registers_by_state_name(monkeypatch: pytest.MonkeyPatch) 
 def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
     seen: list[TaskContext] = []
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(work: Any, context: TaskContext) -> Any:
         seen.append(context)
-        return given
+        return work
 
     granted: Answer = {"input": 1, "epoch": 41, "attempt": 2, "entry_epoch": 7, "task_token": "secret-1"}
     next_lease: Answer = {"lease_token": "t", "epoch": 42, "attempt": 3, "entry_epoch": 8}
@@ -101,7 +106,7 @@ def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
     ]
 
 
-@rows("function", [lambda given, more=7: [given, more], lambda given, *rest: [given, 7], print])
+@rows("function", [lambda value, more=7: [value, more], lambda value, *rest: [value, 7], print])
 def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any) -> None:
     tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}})
     worker(tools, {"A": function}).handle(event())
@@ -111,8 +116,8 @@ def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any)
 
 def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
     class Doubling(list[int]):
-        def __call__(self, given: int, context: TaskContext) -> list[int]:
-            return [2 * given, context.epoch]
+        def __call__(self, value: int, context: TaskContext) -> list[int]:
+            return [2 * value, context.epoch]
 
     tools = FakeTools(acquire_state_lease={"work": {"input": 4, "epoch": 41}})
     worker(tools, {"A": Doubling()}).handle(event())
@@ -133,18 +138,18 @@ def test_a_function_is_cancelled_by_the_event_that_nobody_wants_its_result(
 ) -> None:
     began, go_on = threading.Event(), threading.Event()
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(work: Any, context: TaskContext) -> Any:
         began.set()
         assert go_on.wait(LONG)
         context.check()
-        return given
+        return work
 
     tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}})
-    one = worker(tools, {"A": work})
-    serving = threading.Thread(target=one.handle, args=(event(),))
+    item = worker(tools, {"A": work})
+    serving = threading.Thread(target=item.handle, args=(event(),))
     serving.start()
     assert began.wait(LONG)
-    assert one.acquire({"workflow_id": RUN, **told}) is None
+    assert item.acquire({"workflow_id": RUN, **told}) is None
     go_on.set()
     serving.join(LONG)
     assert ("update_workflow_control_plane" in tools.names) is not is_cancelled
@@ -157,7 +162,7 @@ def test_a_function_is_cancelled_by_the_event_that_nobody_wants_its_result(
 def test_the_next_state_is_worked_on_at_once_when_its_lease_came_along() -> None:
     answers: list[Answer] = [{"run_status": "running", "work": claimed("B")}, {"run_status": "succeeded"}]
     tools = FakeTools(update_workflow_control_plane=lambda **_: answers.pop(0))
-    worker(tools, {"A": lambda given: 1, "B": lambda given: [given]}).handle(event())
+    worker(tools, {"A": lambda value: 1, "B": lambda value: [value]}).handle(event())
     first, second = tools.arguments("update_workflow_control_plane")
     assert (first["state"], first["claim_next"]) == ("A", True)
     assert (second["state"], second["lease_token"]) == ("B", "token-B")
@@ -215,17 +220,17 @@ def test_only_what_others_can_still_do_is_said_to_be_given_back(
 ) -> None:
     """A function that was cancelled with its run may end after its worker was told to stop."""
 
-    def work(given: Any, context: TaskContext) -> Any:
-        assert one.acquire({"workflow_id": RUN, "type": "run_over"}) is None
-        one._stop.set()
+    def work(value: Any, context: TaskContext) -> Any:
+        assert item.acquire({"workflow_id": RUN, "type": "run_over"}) is None
+        item._stop.set()
         context.check()
 
     tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}}, release_state_lease=released)
     hearing = Hearing()
-    one = worker(tools, {"A": work}, witness=hearing)
-    one.handle(event())
+    item = worker(tools, {"A": work}, witness=hearing)
+    item.handle(event())
     assert hearing.heard == ["taken A", told]
-    assert [work.state for work in one.drain(0)] == (["A"] if is_for_others else [])
+    assert [work.state for work in item.drain(0)] == (["A"] if is_for_others else [])
 
 
 def keeps_waiting(changed: threading.Condition) -> bool:
@@ -239,24 +244,24 @@ def test_who_drains_a_worker_does_so_until_its_witness_has_heard_of_the_last_los
 
     class Slow(Hearing):
         def lost(self, work: Work, why: str) -> None:
-            wait_until(lambda: drained.is_set() or keeps_waiting(one._changed))
+            wait_until(lambda: drained.is_set() or keeps_waiting(item._changed))
             super().lost(work, why)
 
     def drain() -> None:
-        one.drain(LONG)
+        item.drain(LONG)
         hearing.heard.append("drained")
         drained.set()
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         draining.start()
-        assert one._stop.wait(60)
-        assert one.acquire({"workflow_id": RUN, "type": "run_over"}) is None
+        assert item._stop.wait(60)
+        assert item.acquire({"workflow_id": RUN, "type": "run_over"}) is None
         context.check()
 
     tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}}, release_state_lease=CANCELLED)
     hearing, draining = Slow(), threading.Thread(target=drain)
-    one = worker(tools, {"A": work}, witness=hearing)
-    one.handle(event())
+    item = worker(tools, {"A": work}, witness=hearing)
+    item.handle(event())
     draining.join(60)
     assert hearing.heard == ["taken A", "the state is cancelled", "drained"]
 
@@ -273,7 +278,7 @@ def test_a_witness_hears_of_no_loss_of_what_the_worker_never_took() -> None:
 
 
 def acknowledged(tools: FakeTools) -> list[str | None]:
-    return [asked["ack_message_id"] for asked in tools.arguments("await_workflow_event")]
+    return [argument["ack_message_id"] for argument in tools.arguments("await_workflow_event")]
 
 
 def test_an_event_is_acknowledged_after_it_was_handled() -> None:
@@ -281,8 +286,8 @@ def test_an_event_is_acknowledged_after_it_was_handled() -> None:
     assert acknowledged(tools) == [None, "1-0", None, "2-0"]
     first = tools.names.index("update_workflow_control_plane")
     assert tools.names[: first + 1] == ["await_workflow_event", "acquire_state_lease", "update_workflow_control_plane"]
-    (asked, *_) = tools.arguments("await_workflow_event")
-    assert (asked["agent_id"], asked["timeout_s"]) == ("me", 0)
+    (request, *_) = tools.arguments("await_workflow_event")
+    assert (request["agent_id"], request["timeout_s"]) == ("me", 0)
 
 
 def test_work_that_comes_with_its_event_needs_no_further_call_before_the_function() -> None:
@@ -302,15 +307,15 @@ def test_work_that_comes_after_the_stop_is_released_and_not_acknowledged() -> No
 def test_a_wait_names_the_states_of_the_workers_functions_unless_they_are_too_many() -> None:
     for count, named in ((1, ["S0"]), (201, None)):
         tools = FakeTools(await_workflow_event=(inbox := Inbox(TIMEOUT)))
-        worker(tools, {f"S{number}": lambda given: given for number in range(count)}).serve(inbox.stop)
-        (asked,) = tools.arguments("await_workflow_event")
-        assert (asked.get("lease_states"), asked.get("lease", True)) == (named, named is not None)
+        worker(tools, {f"S{number}": lambda value: value for number in range(count)}).serve(inbox.stop)
+        (argument,) = tools.arguments("await_workflow_event")
+        assert (argument.get("lease_states"), argument.get("lease", True)) == (named, named is not None)
 
 
 def test_a_wait_has_the_same_token_until_it_was_answered() -> None:
     away = ServerUnreachable("The dcf server did not answer.")
-    asked = serve(Inbox(TIMEOUT, away, TIMEOUT, TIMEOUT)).arguments("await_workflow_event")
-    first, lost, again, last = (one["lease_token"] for one in asked)
+    arguments = serve(Inbox(TIMEOUT, away, TIMEOUT, TIMEOUT)).arguments("await_workflow_event")
+    first, lost, again, last = (argument["lease_token"] for argument in arguments)
     assert lost == again
     assert len({first, lost, last}) == 3
 
@@ -354,12 +359,12 @@ def test_a_drain_ends_at_once_when_the_lease_that_was_asked_for_is_refused() -> 
 
     inbox = Inbox(message(1), TIMEOUT)
     tools = FakeTools(await_workflow_event=inbox, acquire_state_lease=refuse)
-    one = worker(tools)
-    serving, draining = threading.Thread(target=one.serve), threading.Thread(target=one.drain, args=(LONG * 100,))
+    item = worker(tools)
+    serving, draining = threading.Thread(target=item.serve), threading.Thread(target=item.drain, args=(LONG * 100,))
     serving.start()
     assert asking.wait(LONG)
     draining.start()
-    wait_until(one._stop.is_set)
+    wait_until(item._stop.is_set)
     answering.set()
     draining.join(LONG)
     serving.join(LONG)
@@ -384,7 +389,7 @@ def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile(
     answer, returned, begun, door = SlowToRead(claimed("A")), list[Work](), threading.Event(), threading.Event()
 
     def drain() -> None:
-        returned.extend(one.drain(LONG))
+        returned.extend(item.drain(LONG))
         answer.drained.set()
 
     def is_free_within(_: float) -> bool:
@@ -398,22 +403,22 @@ def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile(
 
     def write(**_: Any) -> Answer:
         draining.start()
-        wait_until(one._stop.is_set)
+        wait_until(item._stop.is_set)
         return {"work": answer}
 
-    def work(given: Any, context: TaskContext) -> Any:
-        if given is not None:
+    def work(value: Any, context: TaskContext) -> Any:
+        if value is not None:
             begun.set()
             assert door.wait(LONG)
             context.check()
 
     inbox = Inbox(message(1), TIMEOUT)
-    one = worker(FakeTools(await_workflow_event=inbox, update_workflow_control_plane=write), {"A": work})
-    is_free = one._is_free_within
-    monkeypatch.setattr(one, "_is_free_within", is_free_within)
-    serving, draining = threading.Thread(target=one.serve), threading.Thread(target=drain)
+    item = worker(FakeTools(await_workflow_event=inbox, update_workflow_control_plane=write), {"A": work})
+    is_free = item._is_free_within
+    monkeypatch.setattr(item, "_is_free_within", is_free_within)
+    serving, draining = threading.Thread(target=item.serve), threading.Thread(target=drain)
     serving.start()
-    wait_until(one._stop.is_set)
+    wait_until(item._stop.is_set)
     draining.join(LONG)
     door.set()
     serving.join(LONG)

@@ -24,7 +24,7 @@ from tests.support.tables import rows
     ],
 )
 def test_an_output_arrives_as_the_value_it_is(output: Any, text: str) -> None:
-    written = report(lambda given: output)
+    written = report(lambda value: output)
     assert (written["new_status"], written["output_json"]) == ("succeeded", text)
 
 
@@ -34,7 +34,7 @@ def test_an_output_arrives_as_the_value_it_is(output: Any, text: str) -> None:
     ids=["decimal", "nan", "infinity", "set", "nested", "surrogate", "huge-number", "huge-text"],
 )
 def test_an_output_that_is_no_json_fails_the_state(output: Any) -> None:
-    written = report(lambda given: output)
+    written = report(lambda value: output)
     assert (written["new_status"], written["error_name"]) == ("failed", "DCF.InvalidOutput")
     assert written["error_message"].startswith("the output ")
     assert "output_json" not in written
@@ -43,11 +43,11 @@ def test_an_output_that_is_no_json_fails_the_state(output: Any) -> None:
 def test_an_output_that_contains_itself_fails_the_state() -> None:
     output: list[Any] = []
     output.append(output)
-    assert report(lambda given: output)["error_name"] == "DCF.InvalidOutput"
+    assert report(lambda value: output)["error_name"] == "DCF.InvalidOutput"
 
 
 def test_an_output_with_keys_that_are_no_text_fails_the_state() -> None:
-    assert report(lambda given: {1: "a"})["new_status"] == "failed"
+    assert report(lambda value: {1: "a"})["new_status"] == "failed"
 
 
 def test_task_failed_names_the_error_and_the_cause() -> None:
@@ -89,11 +89,11 @@ def test_a_failure_can_always_be_reported(
 
 
 def test_reported_usage_of_a_function_is_summed_and_sent_with_output_or_failure() -> None:
-    def ask(given: Any, context: TaskContext) -> Any:
+    def ask(value: Any, context: TaskContext) -> Any:
         context.report_usage(tokens_in=900, tokens_out=20, cost=0.1, currency="EUR", model="m")
         context.report_usage(tokens_in=100, cost=Decimal("0.05"), currency="EUR", seconds=1.5, model="m")
 
-    async def fail(given: Any, context: TaskContext) -> Any:
+    async def fail(value: Any, context: TaskContext) -> Any:
         context.report_usage(tokens_in=3)
         context.report_usage(cost="2", currency="USD", model="n")
         raise TaskFailed("Rejected", "it cost something all the same")
@@ -102,18 +102,20 @@ def test_reported_usage_of_a_function_is_summed_and_sent_with_output_or_failure(
     assert report(ask)["usage_json"] == both
     failure = report(fail)
     assert (failure["new_status"], failure["error_name"]) == ("failed", "Rejected")
-    told = {"tokens_in": 3, "tokens_out": 0, "seconds": 0, "cost": "2", "currency": "USD"}
-    assert failure["usage_json"] == told, "models that differ are not named"
-    assert "usage_json" not in report(lambda given, context: given)
+    details = {"tokens_in": 3, "tokens_out": 0, "seconds": 0, "cost": "2", "currency": "USD"}
+    assert failure["usage_json"] == details, "models that differ are not named"
+    assert "usage_json" not in report(lambda value, context: value)
 
 
 @rows("wrong", [{}, {"tokens_in": -1}, {"cost": 1.0}, {"cost": float("nan"), "currency": "EUR"}])
 def test_usage_that_is_none_fails_the_function_and_keeps_what_was_said_before(wrong: dict[str, Any]) -> None:
-    def ask(given: Any, context: TaskContext) -> Any:
+    def ask(value: Any, context: TaskContext) -> Any:
         context.report_usage(cost="1", currency="USD")
         context.report_usage(**wrong)
 
     written = report(ask)
     assert (written["error_name"], written["usage_json"]["cost"]) == ("InvalidArgument", "1")
-    other = report(lambda given, context: [context.report_usage(cost=1, currency=one) for one in ("EUR", "USD")])
+    other = report(
+        lambda value, context: [context.report_usage(cost=1, currency=currency) for currency in ("EUR", "USD")]
+    )
     assert "one piece of work reports one currency" in other["error_message"]

@@ -33,7 +33,7 @@ def test_the_lease_is_renewed_while_the_function_runs_and_not_afterwards() -> No
         renewed.release()
         return {}
 
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         assert all(renewed.acquire(timeout=60) for _ in range(2))
 
     tools = FakeTools(renew_state_lease=renew)
@@ -56,7 +56,7 @@ def test_a_renewal_that_fails_is_tried_again() -> None:
         done.set()
         return answer
 
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         assert done.wait(60)
 
     tools = FakeTools(renew_state_lease=renew)
@@ -72,7 +72,7 @@ def test_the_result_is_discarded_when_the_lease_was_lost_during_the_work(caplog:
         lost.set()
         return refusal
 
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         assert lost.wait(60)
         return "too late"
 
@@ -95,7 +95,7 @@ TROUBLE: list[DcfError | Answer] = [
 ]
 
 
-@rows("trouble", TROUBLE, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+@rows("trouble", TROUBLE, ids=lambda item: item.code if isinstance(item, DcfError) else item["code"])
 def test_a_finished_result_is_kept_until_it_is_taken(
     trouble: DcfError | Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -104,17 +104,19 @@ def test_a_finished_result_is_kept_until_it_is_taken(
 
     def write(**_: Any) -> Answer:
         if troubles:
-            told = troubles.pop()
-            if isinstance(told, DcfError):
-                raise told
-            return told
+            trouble = troubles.pop()
+            if isinstance(trouble, DcfError):
+                raise trouble
+            return trouble
         return {"run_status": "succeeded"}
 
     tools = FakeTools(acquire_state_lease={"work": {"input": 1}}, update_workflow_control_plane=write)
     worker(tools, {"A": worked.append}).handle(event())
     written = tools.arguments("update_workflow_control_plane")
     assert len(written) == 4
-    assert all(one == written[0] for one in written), "the same request, so that it is applied once"
+    assert all(edited_document == written[0] for edited_document in written), (
+        "the same request, so that it is applied once"
+    )
     assert worked == [1]
     why = trouble.message if isinstance(trouble, DcfError) else trouble["error"]
     assert caplog.text.count(f"{RUN}/A: the result is kept and sent again: {why}") == 3
@@ -130,7 +132,7 @@ REFUSALS: list[Answer | DcfError] = [
 ]
 
 
-@rows("refusal", REFUSALS, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+@rows("refusal", REFUSALS, ids=lambda item: item.code if isinstance(item, DcfError) else item["code"])
 def test_a_result_that_is_refused_is_given_up_and_said_to_be(
     refusal: Answer | DcfError, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -174,11 +176,11 @@ def test_of_several_results_the_one_that_misfits_is_sent_again_as_a_failure() ->
 
     def complete(results: list[dict[str, Any]], **_: Any) -> Answer:
         fails = "error_name" in results[0]
-        told = {"code": "ok"} if fails else {"code": "output_invalid", "error": "no", "problems": [problem]}
-        return {"completed": [{"state": "A"} | told], "work": []}
+        details = {"code": "ok"} if fails else {"code": "output_invalid", "error": "no", "problems": [problem]}
+        return {"completed": [{"state": "A"} | details], "work": []}
 
     tools, heard = FakeTools(complete_states=complete), Heard()
-    worker = Worker(tools, "me", {"A": lambda given: given}, pause_s=0.001, witness=heard)
+    worker = Worker(tools, "me", {"A": lambda value: value}, pause_s=0.001, witness=heard)
     work = Work(workflow_id=RUN, state="A", token="t", given={})
     worker.deliver_all(RUN, [(work, {"new_status": "succeeded", "output_json": '{"total": "7"}'})], 0)
     _, again = tools.arguments("complete_states")
@@ -192,4 +194,4 @@ def test_an_event_of_work_beyond_the_limit_is_not_acknowledged_and_comes_again()
     refused = [{"code": "work_limit_reached", "error": "You hold 1 state."}, {"code": "lease_held", "error": "Held."}]
     tools = serve(Inbox(message(1), message(1), TIMEOUT), acquire_state_lease=lambda **_: refused.pop(0))
     waits = tools.arguments("await_workflow_event")
-    assert [one["ack_message_id"] for one in waits] == [None, None, "1-0"]
+    assert [wait["ack_message_id"] for wait in waits] == [None, None, "1-0"]

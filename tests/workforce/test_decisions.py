@@ -31,7 +31,7 @@ def held(name: str, *tools: str, phase: SkillPhase = SkillPhase.LOADED, until: i
 
 
 def having(*all_: Holding) -> Holdings:
-    return Holdings(skills={one.manifest_id: one for one in all_}, revision=1, mirrored=1)
+    return Holdings(skills={item.manifest_id: item for item in all_}, revision=1, mirrored=1)
 
 
 def reserve(there: Holdings, wish: Holding) -> Any:
@@ -89,8 +89,8 @@ def test_who_lost_the_reservation_cannot_confirm_it() -> None:
 
 def test_two_removals_at_once_take_a_shared_tool_away_exactly_once() -> None:
     both = having(held("a", "x"), held("b", "x"))
-    one, first = holdings.begin_removal(both, "a", "t1", NOW)
-    _, second = holdings.begin_removal(one, "b", "t2", NOW)
+    item, first = holdings.begin_removal(both, "a", "t1", NOW)
+    _, second = holdings.begin_removal(item, "b", "t2", NOW)
     assert isinstance(first, Reserved)
     assert isinstance(second, Reserved)
     assert (first.holding.detach, second.holding.detach) == ((), ("x",))

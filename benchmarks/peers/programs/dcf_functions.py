@@ -15,7 +15,7 @@ _NOTES = Notes(Options(**json.loads(os.environ["DCF_BENCH_OPTIONS"])))
 
 
 def _step(node: int) -> Callable[[object], object]:
-    def step(given: object) -> object:  # noqa: ARG001 - what dcf hands over
+    def step(value: object) -> object:  # noqa: ARG001 - what dcf hands over
         _NOTES.carry_out(node)
         return {"way": 7}
 

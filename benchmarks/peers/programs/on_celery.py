@@ -40,12 +40,12 @@ def client() -> "redis.Redis":
 def carry_out(run: str, shape: str, size: int, node: int) -> None:
     """Do nothing, then send what follows."""
     NOTES.carry_out(node)
-    wanted = graph(shape, size)
-    following = wanted.children[node]
+    expected = graph(shape, size)
+    following = expected.children[node]
     if following:
-        ready = [child for child in following if is_ready(run, child, wanted.upstreams[child])]
+        ready = [child for child in following if is_ready(run, child, expected.upstreams[child])]
         send(Order(run=run, shape=shape, size=size), ready)
-    elif is_ready(run, -1, wanted.leaves):
+    elif is_ready(run, -1, expected.leaves):
         client().lpush(ENDED.format(run), 1)
 
 
@@ -59,11 +59,11 @@ def is_ready(run: str, node: int, upstreams: int) -> bool:
 
 def send(order: Order, nodes: list[int]) -> None:
     """Send steps."""
-    given = (order.run, order.shape, order.size)
+    value = (order.run, order.shape, order.size)
     if len(nodes) == 1:
-        step.apply_async((*given, nodes[0]), queue=f"steps{nodes[0] % OPTIONS.queues}")
+        step.apply_async((*value, nodes[0]), queue=f"steps{nodes[0] % OPTIONS.queues}")
     elif nodes:
-        group(step.s(*given, node).set(queue="steps0") for node in nodes).apply_async()
+        group(step.s(*value, node).set(queue="steps0") for node in nodes).apply_async()
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

@@ -34,13 +34,13 @@ _OPEN = "bench:open"
 
 def library_worker(app: Application, options: Options) -> None:
     """Carry out every announced run, on this number of threads."""
-    told = client_of(options)
+    client = client_of(options)
     notes = Notes(options)
     say({"ready": True})
-    begun = told.get(_OPEN)
+    begun = client.get(_OPEN)
     while True:
-        workflow_id = begun or told.blpop([_RUNS.format(options.number)], timeout=0)[1]
-        begun, arguments = None, (app, workflow_id.decode(), notes, told)
+        workflow_id = begun or client.blpop([_RUNS.format(options.number)], timeout=0)[1]
+        begun, arguments = None, (app, workflow_id.decode(), notes, client)
         threads = [threading.Thread(target=take_part, args=arguments) for _ in range(options.concurrency)]
         for thread in threads:
             thread.start()
@@ -56,7 +56,7 @@ def client_of(options: Options) -> Any:
     return redis.RedisCluster(host=host, port=int(port), socket_timeout=None)
 
 
-def take_part(app: Application, workflow_id: str, notes: Notes, told: Any) -> None:
+def take_part(app: Application, workflow_id: str, notes: Notes, details: Any) -> None:
     """Claim and complete states until the run ends."""
     plane, lease_s, vain = app.control_plane, int(notes.options.lease_s or 300), 0
     while True:
@@ -69,20 +69,20 @@ def take_part(app: Application, workflow_id: str, notes: Notes, told: Any) -> No
             vain += 1
             continue
         vain = 0
-        held: Leased | None = claimed
-        while held is not None:
-            notes.carry_out(number_of(held.state, held.given))
+        leased: Leased | None = claimed
+        while leased is not None:
+            notes.carry_out(number_of(leased.state, leased.given))
             output = {"way": 7}
-            answer = workloads.complete(plane, workflow_id, held, output, claim_next=True, ttl_s=lease_s)
+            answer = workloads.complete(plane, workflow_id, leased, output, claim_next=True, ttl_s=lease_s)
             if answer.run_status is not RunStatus.RUNNING:
-                told.lpush(ENDED.format(workflow_id), 1)
-            held = answer.claimed
+                details.lpush(ENDED.format(workflow_id), 1)
+            leased = answer.claimed
 
 
-def number_of(state: str, given: object) -> int:
+def number_of(state: str, value: object) -> int:
     """Return the number of a step: of a chain in its name, of a Map the item."""
     name = name_of(state)
-    return int(name[1:]) if name.startswith("S0") else given if isinstance(given, int) else 0
+    return int(name[1:]) if name.startswith("S0") else value if isinstance(value, int) else 0
 
 
 def document_of(order: Order) -> dict[str, object]:

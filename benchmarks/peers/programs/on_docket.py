@@ -28,11 +28,11 @@ async def step(run: str, shape: str, size: int, node: int) -> None:
     if OPTIONS.step_s:
         await asyncio.sleep(OPTIONS.step_s)
     NOTES.end(node)
-    order, wanted = Order(run=run, shape=shape, size=size), graph(shape, size)
-    following = wanted.children[node]
+    order, expected = Order(run=run, shape=shape, size=size), graph(shape, size)
+    following = expected.children[node]
     if following:
-        await add(order, [child for child in following if await is_ready(run, child, wanted.upstreams[child])])
-    elif await is_ready(run, -1, wanted.leaves):
+        await add(order, [child for child in following if await is_ready(run, child, expected.upstreams[child])])
+    elif await is_ready(run, -1, expected.leaves):
         async with DOCKETS[0].redis() as client:
             await client.lpush(ENDED.format(run), 1)
 
@@ -47,12 +47,12 @@ async def is_ready(run: str, node: int, upstreams: int) -> bool:
 
 async def add(order: Order, nodes: list[int]) -> None:
     """Add steps, several in one packet."""
-    given = (order.run, order.shape, order.size)
+    value = (order.run, order.shape, order.size)
     if len(nodes) == 1:
         docket = DOCKETS[nodes[0] % OPTIONS.queues]
-        await docket.add(step, key=f"{order.run}:{nodes[0]}")(*given, nodes[0])
+        await docket.add(step, key=f"{order.run}:{nodes[0]}")(*value, nodes[0])
     elif nodes:
-        await DOCKETS[0].add_many(DOCKETS[0].call(step, key=f"{order.run}:{node}")(*given, node) for node in nodes)
+        await DOCKETS[0].add_many(DOCKETS[0].call(step, key=f"{order.run}:{node}")(*value, node) for node in nodes)
 
 
 async def main() -> None:

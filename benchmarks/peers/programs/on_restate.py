@@ -57,15 +57,15 @@ def begin(ctx: Any, node: int) -> Any:
 
 def levels(shape: str, size: int) -> list[list[int]]:
     """Return the steps that may run at the same time, in order."""
-    wanted = graph(shape, size)
-    waiting, found, ready = list(wanted.upstreams), [], wanted.roots
+    expected = graph(shape, size)
+    waiting, levels, ready = list(expected.upstreams), [], expected.roots
     while ready:
-        found.append(ready)
-        following = [child for node in ready for child in wanted.children[node]]
+        levels.append(ready)
+        following = [child for node in ready for child in expected.children[node]]
         for child in following:
             waiting[child] -= 1
         ready = [child for child in dict.fromkeys(following) if not waiting[child]]
-    return found
+    return levels
 
 
 def slices(level: list[int]) -> list[list[int]]:

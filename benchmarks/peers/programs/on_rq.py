@@ -26,26 +26,26 @@ def client() -> "redis.Redis":
 def step(run: str, shape: str, size: int, node: int) -> None:
     """Do nothing; the last step says that the run has ended."""
     NOTES.carry_out(node)
-    wanted = graph(shape, size)
-    if wanted.children[node]:
+    expected = graph(shape, size)
+    if expected.children[node]:
         return
-    if wanted.leaves == 1 or client().hincrby(COUNTS.format(run), "-1", 1) == wanted.leaves:
+    if expected.leaves == 1 or client().hincrby(COUNTS.format(run), "-1", 1) == expected.leaves:
         client().lpush(ENDED.format(run), 1)
 
 
 def submit(order: Order) -> None:
     """Enqueue every step, with what it waits for."""
     queues = [Queue(f"steps{number}", connection=client()) for number in range(OPTIONS.queues)]
-    wanted, given = graph(order.shape, order.size), (order.run, order.shape, order.size)
+    expected, value = graph(order.shape, order.size), (order.run, order.shape, order.size)
     again = {"retry": Retry(max=3), "timeout": int(OPTIONS.lease_s)} if OPTIONS.lease_s else {}
     if order.shape == "map":
-        queues[0].enqueue_many([Queue.prepare_data(STEP, (*given, node), **again) for node in range(order.size)])
+        queues[0].enqueue_many([Queue.prepare_data(STEP, (*value, node), **again) for node in range(order.size)])
         return
     jobs: list[Job] = []
-    for node, parents in enumerate(wanted.parents()):
+    for node, parents in enumerate(expected.parents()):
         waits_for = Dependency([jobs[parent] for parent in parents]) if parents else None
         queue = queues[node % OPTIONS.queues]
-        jobs.append(queue.enqueue(STEP, *given, node, depends_on=waits_for))
+        jobs.append(queue.enqueue(STEP, *value, node, depends_on=waits_for))
 
 
 def main() -> None:

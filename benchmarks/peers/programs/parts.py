@@ -67,19 +67,19 @@ class Notes:
             time.sleep(self.options.step_s)
         self.end(node)
 
-    def _note(self, what: str, node: int) -> None:
+    def _note(self, subject: str, node: int) -> None:
         if not self.options.log:
             return
         now = time.monotonic_ns()
         if self._file is None:
             self._file = os.open(self.options.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(self._file, f"{what} {node} {now} {os.getpid()}\n".encode())
+        os.write(self._file, f"{subject} {node} {now} {os.getpid()}\n".encode())
 
 
 def read_options() -> tuple[str, Options]:
     """Read the role, worker or driver, and the options from the command line."""
-    role, given = sys.argv[1:3]
-    values = json.loads(given)
+    role, value = sys.argv[1:3]
+    values = json.loads(value)
     return role, Options(**{**values, "ports": tuple(values.get("ports", ()))})
 
 

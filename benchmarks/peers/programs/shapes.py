@@ -26,11 +26,11 @@ class Graph:
 
     def parents(self) -> list[list[int]]:
         """Return what each step waits for."""
-        found: list[list[int]] = [[] for _ in self.children]
+        parents: list[list[int]] = [[] for _ in self.children]
         for node, following in enumerate(self.children):
             for child in following:
-                found[child].append(node)
-        return found
+                parents[child].append(node)
+        return parents
 
 
 @cache

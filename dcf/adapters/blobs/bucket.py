@@ -68,7 +68,7 @@ class BucketBlobs:
         with _told():
             calls, store = self._open()
             for page in calls.list(store, prefix=f"{prefix}/", chunk_size=_LISTED_AT_ONCE):
-                names = [one["path"] for one in page]
+                names = [entry["path"] for entry in page]
                 if names:
                     calls.delete(store, names)
 

@@ -27,8 +27,8 @@ class DirectoryBlobs:
     def _make_home(self) -> None:
         """Make the directory, unless it is there; raise StoreUnavailable if others may look into it."""
         _make(self._home)
-        found = self._home.stat()
-        if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
+        home_stat = self._home.stat()
+        if stat.S_IMODE(home_stat.st_mode) & 0o077 or home_stat.st_uid != os.getuid():
             raise StoreUnavailable(
                 f"The artifact directory {self._home} is open to other users, or another user's.",
                 "Name a directory for dcf alone, which need not exist yet, or close this one: chmod 700.",
@@ -80,9 +80,9 @@ class DirectoryBlobs:
 
 def _make(directory: Path) -> None:
     """Make a directory that only this user may look into, and those above it; with parents=True those would be open."""
-    for one in (*reversed(directory.parents), directory):
-        if not one.exists():
-            one.mkdir(mode=0o700, exist_ok=True)
+    for folder in (*reversed(directory.parents), directory):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _write(path: Path, data: bytes) -> None:

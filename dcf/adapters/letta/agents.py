@@ -58,20 +58,20 @@ class Agents:
         """Return the agents with all these tags and exactly this name, oldest first."""
         if not tags and name is None:
             raise InvalidArgument("Agents are looked for by tags or by name.")
-        wanted: dict[str, Any] = {}
+        filters: dict[str, Any] = {}
         if tags:
-            wanted |= {"tags": list(tags), "match_all_tags": True}
+            filters |= {"tags": list(tags), "match_all_tags": True}
         if name is not None:
-            wanted["name"] = letta_name(name)
+            filters["name"] = letta_name(name)
         with asking():
             page = self._client.read.agents.list(
-                **wanted, include=["agent.tags"], order="asc", order_by="created_at", limit=_PAGE
+                **filters, include=["agent.tags"], order="asc", order_by="created_at", limit=_PAGE
             )
-            found = list(page.items)
+            agent_states = list(page.items)
             while len(page.items) == _PAGE:  # the client itself sends one more request after the last page
                 page = page.get_next_page()
-                found += page.items
-            return list(map(_found, found))
+                agent_states += page.items
+            return list(map(_found, agent_states))
 
     def retrieve(self, agent_id: str) -> AgentFound:
         """Return the agent with its tags. Letta returns these only if the request names them."""
@@ -81,8 +81,8 @@ class Agents:
     def tools_of(self, agent_id: str) -> tuple[str, ...]:
         """Return the ids of the agent's tools."""
         with asking(unknown=lambda: agent_unknown(agent_id)):
-            found = self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tools"])
-            return tuple(tool.id for tool in found.tools or ())
+            agent_state = self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tools"])
+            return tuple(tool.id for tool in agent_state.tools or ())
 
     def delete(self, agent_id: str) -> bool:
         """Delete the agent, then dcf's blocks that no other agent has. Letta itself does not delete blocks."""
@@ -112,8 +112,8 @@ class Agents:
 
     def _owned_blocks(self, agent_id: str) -> list[str]:
         with asking(unknown=lambda: agent_unknown(agent_id)):
-            held = self._client.read.agents.blocks.list(_checked(agent_id), limit=1000).items
-        return [block.id for block in held if block.id and OWNED in (block.tags or [])]
+            blocks = self._client.read.agents.blocks.list(_checked(agent_id), limit=1000).items
+        return [block.id for block in blocks if block.id and OWNED in (block.tags or [])]
 
     def _model(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """Return the configured model's settings in place of all of the template's. They never mix."""

@@ -62,10 +62,10 @@ def read_wish(wish: AgentWish) -> Blueprint:
     """
     if wish.template and "instructions" not in wish.template:
         return read_agent(wish.template, wish.bundle)
-    said: dict[str, Json] = {"system": wish.instructions} if wish.instructions else {}
+    wish_arguments: dict[str, Json] = {"system": wish.instructions} if wish.instructions else {}
     chosen: dict[str, Json] = {} if wish.model is None else {"model": wish.model}
     return Blueprint(
-        arguments=said | chosen | {"include_base_tools": False},
+        arguments=wish_arguments | chosen | {"include_base_tools": False},
         blocks=tuple({"label": label, "value": text} for label, text in wish.texts.items()),
         tools=tuple(BundledTool(name=name) for name in wish.tools),
         servers=wish.mcp_servers,
@@ -139,24 +139,24 @@ def _server_of(entry: Mapping[str, Json], name: str) -> str:
 
 
 def _objects(holder: Mapping[str, Json], field: str) -> list[Mapping[str, Json]]:
-    found = _sequence(holder, field)
-    if not all(isinstance(one, Mapping) for one in found):
+    sequence = _sequence(holder, field)
+    if not all(isinstance(item, Mapping) for item in sequence):
         raise InvalidArgument(f"The template's {field} must be a list of objects.")
-    return list(found)
+    return list(sequence)
 
 
 def _strings(holder: Mapping[str, Json], field: str) -> tuple[str, ...]:
-    found = _sequence(holder, field)
-    if not all(isinstance(one, str) and one for one in found):
+    sequence = _sequence(holder, field)
+    if not all(isinstance(item, str) and item for item in sequence):
         raise InvalidArgument(f"The template's {field} must be a list of strings.")
-    return tuple(found)
+    return tuple(sequence)
 
 
 def _sequence(holder: Mapping[str, Json], field: str) -> Sequence[Json]:
-    found = holder.get(field) or []
-    if not isinstance(found, list | tuple):
+    value = holder.get(field) or []
+    if not isinstance(value, list | tuple):
         raise InvalidArgument(f"The template's {field} must be a list.")
-    return found
+    return value
 
 
 def _name(agent: Mapping[str, Json]) -> str:

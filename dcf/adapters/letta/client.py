@@ -73,10 +73,10 @@ def agent_unknown(agent_id: str) -> AgentUnknown:
     return AgentUnknown(f"Letta has no agent '{agent_id[:80]}'.")
 
 
-def check_text(text: str, what: str) -> str:
+def check_text(text: str, noun: str) -> str:
     """Raise InvalidArgument for text that Letta's database cannot store; Letta would answer with a 500."""
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InvalidArgument(f"The {what} has a character that is no text (NUL or half a surrogate pair).")
+        raise InvalidArgument(f"The {noun} has a character that is no text (NUL or half a surrogate pair).")
     return text
 
 

@@ -31,8 +31,8 @@ class Address:
         """Return the address as an argument of `mcp_servers.create`."""
         if self.kind == "stdio":
             return {"mcp_server_type": "stdio", "command": self.command, "args": list(self.args)}
-        found: dict[str, Json] = {"mcp_server_type": self.kind, "server_url": self.url}
-        return found | ({"custom_headers": dict(headers)} if headers else {})
+        config: dict[str, Json] = {"mcp_server_type": self.kind, "server_url": self.url}
+        return config | ({"custom_headers": dict(headers)} if headers else {})
 
 
 class Servers:
@@ -45,16 +45,16 @@ class Servers:
         """Return the ids of these tools of the server, by name. Register the server first if Letta does not have it."""
         name = _name(server)
         server_id = self._find(server) or self._register(server, names)
-        found = self._tools(server_id)
-        if not set(names) <= found.keys():
+        tools = self._tools(server_id)
+        if not set(names) <= tools.keys():
             self._refresh(server_id, name)  # the server has new tools, or was down when it was registered
-            found = self._tools(server_id)
+            tools = self._tools(server_id)
         for tool in names:
-            if tool not in found:
+            if tool not in tools:
                 raise ToolUnavailable(f"The MCP server '{name}' serves no tool '{tool[:80]}'.")
-            if _owner(found[tool]) != name:
+            if _owner(tools[tool]) != name:
                 raise _taken(tool)
-        return {tool: found[tool].id for tool in names}
+        return {tool: tools[tool].id for tool in names}
 
     def all_tool_ids(self, server: Mapping[str, Json]) -> dict[str, str]:
         """Return the ids of all tools of the server, by name. Register the server first if Letta does not have it."""
@@ -66,14 +66,14 @@ class Servers:
         name, address = _name(server), read_address(server)
         with asking():
             known = self._client.read.mcp_servers.list()
-        for one in known:
-            if one.server_name == name:
-                if _address_of(one) != address:
+        for item in known:
+            if item.server_name == name:
+                if _address_of(item) != address:
                     raise ToolUnavailable(
                         f"Letta knows an MCP server '{name}' at another address.",
                         "Rename the server in the registry, or change its address in Letta.",
                     )
-                return one.id
+                return item.id
         return None
 
     def _register(self, server: Mapping[str, Json], names: tuple[str, ...]) -> str:
@@ -84,10 +84,10 @@ class Servers:
             with asking(refused=lambda: _not_registered(name)):
                 made = self._client.write.mcp_servers.create(server_name=name, config=config)
         except ToolUnavailable:
-            found = self._find(server)  # another process may have registered it meanwhile
-            if found is None:
+            registered = self._find(server)  # another process may have registered it meanwhile
+            if registered is None:
                 raise
-            return found
+            return registered
         return made.id or ""
 
     def _check_names_are_free(self, names: tuple[str, ...], server: str) -> None:

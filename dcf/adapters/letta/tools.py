@@ -60,16 +60,16 @@ class Tools:
         for tool in tools:
             if tool.server is not None:
                 of_server.setdefault(tool.server, []).append(tool.name)
-        found: dict[str, str] = {}
+        tool_ids: dict[str, str] = {}
         for server, names in of_server.items():
-            found |= self._servers.tool_ids(self._known_server(server), tuple(names))
+            tool_ids |= self._servers.tool_ids(self._known_server(server), tuple(names))
         by_name = [tool.name for tool in tools if tool.server is None and tool.source is None]
-        found |= self._by_name(by_name)
+        tool_ids |= self._by_name(by_name)
         for tool in tools:
             if tool.source is not None:
-                found[tool.name] = self._python(tool.name, tool.source, tool.details)
-        whole = {name: one for server in servers for name, one in self._all_of(server).items()}
-        return list((whole | {tool.name: found[tool.name] for tool in tools}).values())
+                tool_ids[tool.name] = self._python(tool.name, tool.source, tool.details)
+        whole = {name: tool_id for server in servers for name, tool_id in self._all_of(server).items()}
+        return list((whole | {tool.name: tool_ids[tool.name] for tool in tools}).values())
 
     def _all_of(self, server: str) -> dict[str, str]:
         return self._servers.all_tool_ids(self._known_server(server))
@@ -77,8 +77,8 @@ class Tools:
     def lift_return_limits(self, agent_id: str) -> int:
         """Let the agent's tools return up to 60,000 characters (a tool property). Return how many were changed."""
         with asking(unknown=lambda: agent_unknown(agent_id)):
-            held = self._client.read.agents.tools.list(agent_id, limit=_ALL).items
-            short = [tool for tool in held if (tool.return_char_limit or 0) < _RETURN_LIMIT]
+            letta_tools = self._client.read.agents.tools.list(agent_id, limit=_ALL).items
+            short = [tool for tool in letta_tools if (tool.return_char_limit or 0) < _RETURN_LIMIT]
             for tool in short:
                 self._client.write.tools.update(tool.id, return_char_limit=_RETURN_LIMIT)
         return len(short)
@@ -110,11 +110,11 @@ class Tools:
         return self._options.find_server(name) if server is None else server
 
     def _by_name(self, names: Sequence[str]) -> dict[str, str]:
-        found = {tool.name: tool.id for tool in self._named(names) if tool.name}
+        ids = {tool.name: tool.id for tool in self._named(names) if tool.name}
         for name in names:
-            if name not in found:
+            if name not in ids:
                 raise ToolUnavailable(f"Letta has no tool named '{name[:80]}'.", "Check the template's tools.")
-        return found
+        return ids
 
     def _named(self, names: Sequence[str]) -> list[Tool]:
         if not names:

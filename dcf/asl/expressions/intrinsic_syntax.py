@@ -54,9 +54,9 @@ class Call:
                     around.spending.read(value)
             if self.name == "Format":
                 return fill(self._pieces(values[0]), values[1:])
-            found = self.function.work(around.chance, *values)
-            least_size(found)  # a call around this one may write it as text
-            return produced(found)
+            result = self.function.work(around.chance, *values)
+            least_size(result)  # a call around this one may write it as text
+            return produced(result)
         except StateError:
             raise
         except (ValueError, TypeError, IndexError, KeyError, OverflowError, RecursionError) as error:
@@ -82,23 +82,23 @@ def parse_call(text: str) -> Call:
 
 def variables_of(call: Call) -> set[str]:
     """Return the names of the variables that a call reads."""
-    found: set[str] = set()
+    variables: set[str] = set()
     for part in call.arguments:
         if isinstance(part, Call):
-            found |= variables_of(part)
+            variables |= variables_of(part)
         elif isinstance(part, Path) and part.variable is not None:
-            found.add(part.variable)
-    return found
+            variables.add(part.variable)
+    return variables
 
 
 @lru_cache(maxsize=1024)
 def split_slots(written: str) -> list[str]:
     """Split a Format template, as written, at each `{}`; raise ValueError for a single brace."""
     pieces, current, position = [], "", 0
-    for found in _SLOT.finditer(written):
-        current += written[position : found.start()]
-        position = found.end()
-        escaped, slot, _ = found.groups()
+    for match in _SLOT.finditer(written):
+        current += written[position : match.start()]
+        position = match.end()
+        escaped, slot, _ = match.groups()
         if escaped is not None:
             current += escaped
         elif slot is not None:
@@ -114,16 +114,16 @@ def _value(part: Constant | Path | Call, document: Json, around: Surroundings) -
 
 
 def _call(text: str, position: int, depth: int) -> tuple[Call, int]:
-    found = _NAME.match(text, position)
-    if found is None:
+    match = _NAME.match(text, position)
+    if match is None:
         raise ValueError(f"'{clip(text)}' is neither a path nor a call of an intrinsic function")
-    name = found.group(1)
+    name = match.group(1)
     function = FUNCTIONS.get(name)
     if function is None:
         raise ValueError(f"there is no intrinsic function States.{clip(name)}")
     if depth > MAX_NESTING:
         raise ValueError(f"calls nest deeper than {MAX_NESTING} levels")
-    arguments, end = _arguments(text, found.end(), depth)
+    arguments, end = _arguments(text, match.end(), depth)
     _check(name, function, arguments)
     return Call(text=text[position:end], name=name, function=function, arguments=tuple(arguments)), end
 
@@ -150,15 +150,15 @@ def _argument(text: str, position: int, depth: int) -> tuple[Constant | Path | C
     if text.startswith("$", position):
         end = _path_end(text, position)
         return parse_path(text[position:end]), end
-    if found := _STRING.match(text, position):
-        written = found.group(1)
-        return Constant(value=re.sub(r"\\(.)", r"\1", written), written=written), found.end()
-    if found := _WORD.match(text, position):
-        return Constant(value=_WORDS[found.group()]), found.end()
-    if (found := _NUMBER.match(text, position)) and len(found.group()) <= _MAX_DIGITS:
-        number = float(found.group())
-        digits = found.group().lstrip("-")
-        return Constant(value=int(found.group()) if digits.isdigit() else number), found.end()
+    if match := _STRING.match(text, position):
+        written = match.group(1)
+        return Constant(value=re.sub(r"\\(.)", r"\1", written), written=written), match.end()
+    if match := _WORD.match(text, position):
+        return Constant(value=_WORDS[match.group()]), match.end()
+    if (match := _NUMBER.match(text, position)) and len(match.group()) <= _MAX_DIGITS:
+        number = float(match.group())
+        digits = match.group().lstrip("-")
+        return Constant(value=int(match.group()) if digits.isdigit() else number), match.end()
     raise ValueError(f"'{clip(text[position:], 20)}' is not an argument of an intrinsic function")
 
 
@@ -182,8 +182,8 @@ def _path_end(text: str, position: int) -> int:
 
 
 def _skip(text: str, position: int) -> int:
-    found = _BLANKS.match(text, position)
-    return found.end() if found else position
+    match = _BLANKS.match(text, position)
+    return match.end() if match else position
 
 
 def _check(name: str, function: Function, arguments: list[Constant | Path | Call]) -> None:

@@ -68,15 +68,15 @@ def same(left: Json, right: Json) -> bool:
     """Return True if two values are deeply equal; unlike in Python, a boolean never equals a number."""
     pending = [(left, right)]
     while pending:
-        one, other = pending.pop()
-        if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-            pending += [(part, other[name]) for name, part in one.items()]
-        elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-            pending += list(zip(one, other, strict=True))
-        elif isinstance(one, dict | list | bool) or isinstance(other, dict | list | bool):
-            if one is not other:
+        item, other = pending.pop()
+        if isinstance(item, dict) and isinstance(other, dict) and item.keys() == other.keys():
+            pending += [(part, other[name]) for name, part in item.items()]
+        elif isinstance(item, list) and isinstance(other, list) and len(item) == len(other):
+            pending += list(zip(item, other, strict=True))
+        elif isinstance(item, dict | list | bool) or isinstance(other, dict | list | bool):
+            if item is not other:
                 return False
-        elif one != other:
+        elif item != other:
             return False
     return True
 
@@ -111,10 +111,10 @@ def _array(_: Chance, *values: Json) -> Json:
 
 
 def _partition(_: Chance, items: Json, size: Json) -> Json:
-    wanted = whole(size)
-    if wanted < 1:
+    number = whole(size)
+    if number < 1:
         raise ValueError("the size of a piece must be positive")
-    return chunks(_list(items), wanted)
+    return chunks(_list(items), number)
 
 
 def _contains(_: Chance, items: Json, value: Json) -> Json:
@@ -126,10 +126,10 @@ def _range(_: Chance, first: Json, last: Json, step: Json) -> Json:
 
 
 def _item(_: Chance, items: Json, index: Json) -> Json:
-    wanted = whole(index)
-    if not 0 <= wanted < len(_list(items)):
-        raise ValueError(f"the array has no item {wanted}")
-    return items[wanted]
+    number = whole(index)
+    if not 0 <= number < len(_list(items)):
+        raise ValueError(f"the array has no item {number}")
+    return items[number]
 
 
 def _length(_: Chance, items: Json) -> Json:
@@ -138,8 +138,8 @@ def _length(_: Chance, items: Json) -> Json:
 
 def _unique(_: Chance, items: Json) -> Json:
     # Equal values have equal canonical texts: comparing texts avoids comparing every pair of values.
-    found = {_canonical(item): item for item in reversed(_list(items))}
-    return list(reversed(found.values()))
+    by_text = {_canonical(item): item for item in reversed(_list(items))}
+    return list(reversed(by_text.values()))
 
 
 def _canonical(value: Json) -> str:

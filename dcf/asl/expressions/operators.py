@@ -97,16 +97,16 @@ _KINDS: dict[str, Callable[[Json], bool]] = {
 
 
 def _catalog() -> dict[str, Operator]:
-    found: dict[str, Operator] = {}
+    operators: dict[str, Operator] = {}
     for kind, (noun, read, orders) in _READERS.items():
         for order, compare in orders.items():
             test = _comparison(read, compare)
-            found[kind + order] = Operator(noun=noun, fits=_reads(read), test=test)
-            found[f"{kind}{order}Path"] = Operator(noun="a path", fits=_reads(text), test=test, by_path=True)
+            operators[kind + order] = Operator(noun=noun, fits=_reads(read), test=test)
+            operators[f"{kind}{order}Path"] = Operator(noun="a path", fits=_reads(text), test=test, by_path=True)
     for name, holds in _KINDS.items():
-        found[name] = Operator(noun="a boolean", fits=_reads(boolean), test=_kind_check(holds))
-    found["StringMatches"] = Operator(noun="a string", fits=_reads(text), test=_wildcard, prepare=parse_pattern)
-    return found
+        operators[name] = Operator(noun="a boolean", fits=_reads(boolean), test=_kind_check(holds))
+    operators["StringMatches"] = Operator(noun="a string", fits=_reads(text), test=_wildcard, prepare=parse_pattern)
+    return operators
 
 
 OPERATORS = _catalog()

@@ -65,25 +65,25 @@ def scan(text: str) -> Spelling:
 
 
 def _variable(text: str) -> str | None:
-    found = _VARIABLE.match(text, 1)
-    if found is None or not found.group().isidentifier():
+    match = _VARIABLE.match(text, 1)
+    if match is None or not match.group().isidentifier():
         return None
-    if text[found.end() :].strip() and not _ENDS_EARLY.match(text, found.end()):
-        raise _refusal(text, found.end())
-    return found.group()
+    if text[match.end() :].strip() and not _ENDS_EARLY.match(text, match.end()):
+        raise _refusal(text, match.end())
+    return match.group()
 
 
 def _next_step(text: str, position: int) -> tuple[PathStep, bool, int]:
     """Parse one step; return it, whether it has reserved characters, and the position after it."""
-    if found := _DOTTED.match(text, position):
-        name = found.group(1)
-        return _unescape(name, _DOTTED_ESCAPE, text), bool(_RESERVED.search(name)), found.end()
-    if found := _INDEX.match(text, position):
-        return int(found.group(1)), False, found.end()
-    if found := _QUOTED.match(text, position):
-        single, double = found.groups()
+    if match := _DOTTED.match(text, position):
+        name = match.group(1)
+        return _unescape(name, _DOTTED_ESCAPE, text), bool(_RESERVED.search(name)), match.end()
+    if match := _INDEX.match(text, position):
+        return int(match.group(1)), False, match.end()
+    if match := _QUOTED.match(text, position):
+        single, double = match.groups()
         quote, name = ("'", single) if single is not None else ('"', double)
-        return _unescape(name, _QUOTED_ESCAPE[quote], text), False, found.end()
+        return _unescape(name, _QUOTED_ESCAPE[quote], text), False, match.end()
     raise _refusal(text, position)
 
 
@@ -100,8 +100,8 @@ def _unescape(name: str, escape: re.Pattern[str], text: str) -> str:
         raise ValueError(f"'{clip(text)}' names a member that is not valid Unicode") from None
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    escaped = found.group(1)
+def _unescaped(match: re.Match[str]) -> str:
+    escaped = match.group(1)
     return escaped if len(escaped) == 1 else chr(int(escaped[1:], 16))
 
 

@@ -62,11 +62,11 @@ class Path:
 
     def read(self, document: Json, around: Surroundings) -> Json:
         """Return the value at the path; raise StateError States.Runtime when there is none."""
-        found = self.find(document, around)
-        if found is MISSING:
+        value = self.find(document, around)
+        if value is MISSING:
             where = "context object" if self.in_context else "variables" if self.variable else "input"
             raise StateError("States.Runtime", f"The JSONPath '{self.text}' could not be found in the {where}.")
-        return found
+        return value
 
     def render(self, document: Json, around: Surroundings) -> Json:
         """Return the value at the path, as a template."""
@@ -96,10 +96,10 @@ class Path:
         return dict(around.context) if self.in_context else document
 
     def _copy(self, container: Json, step: PathStep) -> Json:
-        wanted = dict if isinstance(step, str) else list
-        if not isinstance(container, wanted):
-            raise self._mismatch(f"'{step}' needs an {'object' if wanted is dict else 'array'} there")
-        return wanted(container)
+        container_type = dict if isinstance(step, str) else list
+        if not isinstance(container, container_type):
+            raise self._mismatch(f"'{step}' needs an {'object' if container_type is dict else 'array'} there")
+        return container_type(container)
 
     def _place(self, container: Json, step: PathStep, value: Json) -> None:
         if isinstance(step, str) or -len(container) <= step < len(container):

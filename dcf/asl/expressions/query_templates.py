@@ -57,13 +57,13 @@ class Compiler:
         return Query(field=place, compiled=compiled)
 
     def _judge(self, compiled: Compiled, trail: tuple[str, ...]) -> None:
-        found = refusals(compiled.text)
+        reasons = refusals(compiled.text)
         if compiled.reads_input:
-            found.append("there is no input document: read $states.input or a variable")
+            reasons.append("there is no input document: read $states.input or a variable")
         for name in _GUARDED:
             if name not in self.allowed and name in (compiled.states or ()):
-                found.append(f"$states.{name} is not available here")
-        for reason in found:
+                reasons.append(f"$states.{name} is not available here")
+        for reason in reasons:
             message = f"'{clip(compiled.text)}': {reason}"
             self.problems.append(TemplateProblem(trail, "invalid_expression", message))
         self.variables.update(compiled.variables)

@@ -71,8 +71,8 @@ class Search:
             raise StateError("States.DataLimitExceeded", f"The path '${self.rest}' {excess}") from None
         return matches
 
-    def _failure(self, what: str) -> StateError:
-        return StateError("States.Runtime", f"The path '${self.rest}' {what}")
+    def _failure(self, problem: str) -> StateError:
+        return StateError("States.Runtime", f"The path '${self.rest}' {problem}")
 
 
 @lru_cache(maxsize=1024)
@@ -123,10 +123,10 @@ def _respelled(rest: str) -> str:
     return _OTHERWISE_SPELLED.sub(_spelling, rest)
 
 
-def _spelling(found: re.Match[str]) -> str:
-    if found["word"] is None:
-        return found["text"] or ""
-    return found[0] if found["word"] in _CONSTANTS else f"{found['operator']}'{found['word']}'"
+def _spelling(match: re.Match[str]) -> str:
+    if match["word"] is None:
+        return match["text"] or ""
+    return match[0] if match["word"] in _CONSTANTS else f"{match['operator']}'{match['word']}'"
 
 
 @cache

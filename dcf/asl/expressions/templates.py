@@ -62,12 +62,12 @@ class PathReference:
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Return the value at the path, or of the intrinsic function."""
         try:
-            found = self.source.render(document, around)
+            rendered = self.source.render(document, around)
             if self.makes:
-                around.spending.build(least_size(found))
+                around.spending.build(least_size(rendered))
         except StateError as error:
             raise StateError(error.error, f"The field '{self.key}': {error.cause}") from None
-        return found
+        return rendered
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,10 @@ _SPELLING = re.compile(
 
 def instant(value: Json) -> Instant | None:
     """Return the instant that a JSON value names; None when it is no timestamp."""
-    found = _SPELLING.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _SPELLING.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return None
-    second, fraction, zone = found.groups(default="")
+    second, fraction, zone = match.groups(default="")
     try:
         return datetime.fromisoformat(second + zone), fraction.rstrip("0")
     except ValueError:

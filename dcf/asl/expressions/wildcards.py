@@ -45,8 +45,8 @@ def parse_pattern(text: str) -> Pattern:
 def _in_order(pieces: list[str], value: str, position: int, end: int) -> bool:
     # Taking the earliest position for each piece is enough: a later one allows nothing more.
     for piece in pieces:
-        found = value.find(piece, position, end)
-        if found < 0:
+        start = value.find(piece, position, end)
+        if start < 0:
             return False
-        position = found + len(piece)
+        position = start + len(piece)
     return True

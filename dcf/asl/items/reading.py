@@ -32,10 +32,10 @@ def read_items(file: TextIO, config: Mapping[str, Json], name: str) -> Json:
     """Read a file as ReaderConfig says; a JSON file may hold an object, which ItemsPath then selects from."""
     if config.get("InputType", "JSON") != "JSON":
         return taken(records(file, config, name), config)
-    found = _selected(read_json(file, name), config)
-    if isinstance(found, dict):
-        return found
-    return taken(_iterable(found), config)
+    selected = _selected(read_json(file, name), config)
+    if isinstance(selected, dict):
+        return selected
+    return taken(_iterable(selected), config)
 
 
 def records(file: TextIO, config: Mapping[str, Json], name: str) -> Iterator[Json]:
@@ -56,10 +56,10 @@ def records(file: TextIO, config: Mapping[str, Json], name: str) -> Iterator[Jso
         raise _not_text(name) from None
 
 
-def taken(found: Iterable[Json], config: Mapping[str, Json]) -> list[Json]:
+def taken(document: Iterable[Json], config: Mapping[str, Json]) -> list[Json]:
     """Return at most MaxItems items and leave the rest unread; raise when there are more than a Map can have."""
     most = config.get("MaxItems") or MAX_ITEMS + 1
-    items = list(islice(found, min(most, MAX_ITEMS + 1)))
+    items = list(islice(document, min(most, MAX_ITEMS + 1)))
     if len(items) > MAX_ITEMS:
         raise reader_failure(f"There are more than {MAX_ITEMS} items: set MaxItems, or split the file.")
     return items
@@ -85,18 +85,18 @@ def _not_text(name: str) -> StateError:
     return reader_failure(f"The file '{clip(name)}' is not UTF-8 text.")
 
 
-def _iterable(found: Json) -> list[Json]:
-    if not isinstance(found, list):
+def _iterable(items: Json) -> list[Json]:
+    if not isinstance(items, list):
         raise reader_failure("Attempting to map over non-iterable node.")
-    return found
+    return items
 
 
-def _selected(found: Json, config: Mapping[str, Json]) -> Json:
+def _selected(shape: Json, config: Mapping[str, Json]) -> Json:
     """Return the value at ItemsPointer, a JSON Pointer."""
     pointer = str(config.get("ItemsPointer", ""))
     for step in pointer.split("/")[1:]:
-        found = _member(found, step.replace("~1", "/").replace("~0", "~"), pointer)
-    return found
+        shape = _member(shape, step.replace("~1", "/").replace("~0", "~"), pointer)
+    return shape
 
 
 def _member(node: Json, name: str, pointer: str) -> Json:
@@ -116,8 +116,8 @@ def _lines(file: TextIO, name: str) -> Iterator[Json]:
 def _table(file: TextIO, config: Mapping[str, Json]) -> Iterator[Json]:
     delimiter = _DELIMITERS.get(config.get("CSVDelimiter", "COMMA"), ",")
     rows = (row for row in csv.reader(file, delimiter=delimiter) if row)
-    given = config.get("CSVHeaderLocation") == "GIVEN"
-    headers: list[str] = config.get("CSVHeaders", []) if given else next(rows, [])
+    are_named = config.get("CSVHeaderLocation") == "GIVEN"
+    headers: list[str] = config.get("CSVHeaders", []) if are_named else next(rows, [])
     if len(set(headers)) < len(headers):
         raise reader_failure("CSV headers cannot contain duplicates.")
     for count, row in enumerate(rows, 1):

@@ -49,14 +49,14 @@ class Files(Protocol):
         """List the files whose key begins with the prefix, sorted by key."""
 
 
-def bring(wanted: NeedItems, files: Files) -> Json:
+def bring(need_items: NeedItems, files: Files) -> Json:
     """Read the items that an ItemReader names; raise StateError States.ItemReaderFailed."""
-    arguments: Mapping[str, Json] = wanted.arguments if isinstance(wanted.arguments, dict) else {}
-    bucket, config = _text(arguments, "Bucket"), wanted.config
-    if wanted.resource.endswith(_LIST):
+    arguments: Mapping[str, Json] = need_items.arguments if isinstance(need_items.arguments, dict) else {}
+    bucket, config = _text(arguments, "Bucket"), need_items.config
+    if need_items.resource.endswith(_LIST):
         return taken(_listed(files, bucket, _text(arguments, "Prefix") or "", config), config)
-    if not wanted.resource.endswith(_GET):
-        raise reader_failure(f"'{clip(wanted.resource)}' is not a place to read from: use s3:getObject or {_LIST}.")
+    if not need_items.resource.endswith(_GET):
+        raise reader_failure(f"'{clip(need_items.resource)}' is not a place to read from: use s3:getObject or {_LIST}.")
     key = _text(arguments, "Key")
     if key is None:
         raise reader_failure("The ItemReader names no file: Key is missing.")
@@ -77,19 +77,19 @@ def name_of(bucket: str | None, key: str) -> str:
 
 
 def _text(arguments: Mapping[str, Json], name: str) -> str | None:
-    found = arguments.get(name)
-    if found is not None and not isinstance(found, str):
+    argument = arguments.get(name)
+    if argument is not None and not isinstance(argument, str):
         raise reader_failure(f"{name} must be a string.")
-    return found
+    return argument
 
 
 def _listed(files: Files, bucket: str | None, prefix: str, config: Mapping[str, Json]) -> Iterator[Json]:
     flatten = config.get("Transformation") == "LOAD_AND_FLATTEN"
-    for one in files.listing(bucket, prefix):
+    for entry in files.listing(bucket, prefix):
         if flatten:
-            yield from _within(files, bucket, one.key, config)
+            yield from _within(files, bucket, entry.key, config)
         else:
-            yield one.as_item()
+            yield entry.as_item()
 
 
 def _within(files: Files, bucket: str | None, key: str, config: Mapping[str, Json]) -> Iterator[Json]:

@@ -46,8 +46,10 @@ def misfits(schema: Mapping[str, Json] | bool, value: Json) -> tuple[Misfit, ...
     A value that could not be checked within the limits counts as a value that does not match.
     """
     try:
-        found = islice(_Checker(schema).check(schema, value, "", 0), MAX_MISFITS)
-        return tuple(dict.fromkeys(Misfit(_shown_place(place), clip(told, _LONGEST_MESSAGE)) for place, told in found))
+        misfit_list = islice(_Checker(schema).check(schema, value, "", 0), MAX_MISFITS)
+        return tuple(
+            dict.fromkeys(Misfit(_shown_place(place), clip(text, _LONGEST_MESSAGE)) for place, text in misfit_list)
+        )
     except (Endless, RecursionError):
         return (Misfit("", "it cannot be checked: that takes too many steps, or is nested too deep"),)
 
@@ -82,23 +84,23 @@ class _Checker:
             return
         if level > MAX_LEVELS:
             raise Endless
-        for word, wanted in schema.items():
+        for word, keyword_value in schema.items():
             keyword = _KEYWORDS.get(word)
             if keyword is not None:
-                yield from keyword(self, _At(schema=schema, value=value, place=place, level=level + 1), wanted)
+                yield from keyword(self, _At(schema=schema, value=value, place=place, level=level + 1), keyword_value)
 
     def fits(self, schema: Json, at: "_At") -> bool:
         """Return True if the value matches another schema too."""
         return next(self.check(schema, at.value, at.place, at.level), None) is None
 
-    def equal(self, one: Json, other: Json) -> bool:
+    def equal(self, left: Json, other: Json) -> bool:
         """Compare as JSON: 1 and 1.0 are equal, 1 and true are not."""
         self.spend(1)
-        if isinstance(one, dict) and isinstance(other, dict):
-            return one.keys() == other.keys() and all(self.equal(part, other[name]) for name, part in one.items())
-        if isinstance(one, list) and isinstance(other, list):
-            return len(one) == len(other) and all(map(self.equal, one, other))
-        return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+        if isinstance(left, dict) and isinstance(other, dict):
+            return left.keys() == other.keys() and all(self.equal(part, other[name]) for name, part in left.items())
+        if isinstance(left, list) and isinstance(other, list):
+            return len(left) == len(other) and all(map(self.equal, left, other))
+        return bool(left == other) and isinstance(left, bool) == isinstance(other, bool)
 
 
 class _At(NamedTuple):
@@ -110,21 +112,21 @@ class _At(NamedTuple):
     level: int
 
 
-def _type(_: _Checker, at: _At, wanted: Json) -> Found:
-    named = [wanted] if isinstance(wanted, str) else wanted
-    if not any(is_type(at.value, one) for one in named):
-        yield at.place, f"must be {' or '.join(NOUNS[one] for one in named)}, not {shown(at.value)}"
+def _type(_: _Checker, at: _At, type_names: Json) -> Found:
+    named = [type_names] if isinstance(type_names, str) else type_names
+    if not any(is_type(at.value, name) for name in named):
+        yield at.place, f"must be {' or '.join(NOUNS[type_name] for type_name in named)}, not {shown(at.value)}"
 
 
-def _enum(checker: _Checker, at: _At, wanted: list[Json]) -> Found:
-    if not any(checker.equal(at.value, one) for one in wanted):
-        offered = ", ".join(map(text_of, wanted[:_OFFERED])) + (" …" if len(wanted) > _OFFERED else "")
+def _enum(checker: _Checker, at: _At, choices: list[Json]) -> Found:
+    if not any(checker.equal(at.value, choice) for choice in choices):
+        offered = ", ".join(map(text_of, choices[:_OFFERED])) + (" …" if len(choices) > _OFFERED else "")
         yield at.place, f"must be one of {offered}, not {shown(at.value)}"
 
 
-def _const(checker: _Checker, at: _At, wanted: Json) -> Found:
-    if not checker.equal(at.value, wanted):
-        yield at.place, f"must be {text_of(wanted)}, not {shown(at.value)}"
+def _const(checker: _Checker, at: _At, expected: Json) -> Found:
+    if not checker.equal(at.value, expected):
+        yield at.place, f"must be {text_of(expected)}, not {shown(at.value)}"
 
 
 def _bound(fits: Callable[[Any, Any], bool], words: str) -> "_Keyword":
@@ -172,33 +174,33 @@ def _format(checker: _Checker, at: _At, name: str) -> Found:
 def _items(checker: _Checker, at: _At, schema: Json) -> Found:
     if isinstance(at.value, list):
         first = len(at.schema.get("prefixItems", ()))
-        for number, one in enumerate(at.value[first:], first):
-            yield from checker.check(schema, one, f"{at.place}/{number}", at.level)
+        for number, item in enumerate(at.value[first:], first):
+            yield from checker.check(schema, item, f"{at.place}/{number}", at.level)
 
 
 def _first_items(checker: _Checker, at: _At, schemas: list[Json]) -> Found:
     if isinstance(at.value, list):
-        for number, (schema, one) in enumerate(zip(schemas, at.value, strict=False)):
-            yield from checker.check(schema, one, f"{at.place}/{number}", at.level)
+        for number, (schema, item) in enumerate(zip(schemas, at.value, strict=False)):
+            yield from checker.check(schema, item, f"{at.place}/{number}", at.level)
 
 
 def _contains(checker: _Checker, at: _At, schema: Json) -> Found:
     if not isinstance(at.value, list):
         return
     least, most = at.schema.get("minContains", 1), at.schema.get("maxContains")
-    count = sum(checker.fits(schema, at._replace(value=one)) for one in at.value)
+    count = sum(checker.fits(schema, at._replace(value=item)) for item in at.value)
     if count < least or (most is not None and count > most):
         limit = f"at least {least}" if count < least else f"at most {most}"
         yield at.place, f"must contain {limit} of the elements that the schema describes in contains, not {count}"
 
 
-def _unique(checker: _Checker, at: _At, wanted: bool) -> Found:
-    if not wanted or not isinstance(at.value, list):
+def _unique(checker: _Checker, at: _At, is_on: bool) -> Found:
+    if not is_on or not isinstance(at.value, list):
         return
     checker.spend(byte_length(at.value) // _BYTES_PER_STEP)
     seen: set[str] = set()
-    for number, one in enumerate(at.value):
-        text = dump(canonical(one))
+    for number, item in enumerate(at.value):
+        text = dump(canonical(item))
         if text in seen:
             yield f"{at.place}/{number}", "is in the array twice"
             return
@@ -214,17 +216,17 @@ def _properties(checker: _Checker, at: _At, schemas: Mapping[str, Json]) -> Foun
 
 
 def _by_pattern(checker: _Checker, at: _At, schemas: Mapping[str, Json]) -> Found:
-    for name, one in at.value.items() if isinstance(at.value, dict) else ():
+    for name, member in at.value.items() if isinstance(at.value, dict) else ():
         for pattern, schema in schemas.items():
             if matches(pattern, name, checker.steps):
-                yield from checker.check(schema, one, f"{at.place}/{token(name)}", at.level)
+                yield from checker.check(schema, member, f"{at.place}/{token(name)}", at.level)
 
 
 def _others(checker: _Checker, at: _At, schema: Json) -> Found:
     if not isinstance(at.value, dict):
         return
     named, patterns = at.schema.get("properties", {}), at.schema.get("patternProperties", {})
-    for name, one in at.value.items():
+    for name, member in at.value.items():
         if name in named or any(matches(pattern, name, checker.steps) for pattern in patterns):
             continue
         place = f"{at.place}/{token(name)}"
@@ -232,13 +234,13 @@ def _others(checker: _Checker, at: _At, schema: Json) -> Found:
             listed = f"; it has {', '.join(map(clip, list(named)[:_OFFERED]))}" if named else ""
             yield place, f"the schema has no '{clip(name)}'{listed}"
         else:
-            yield from checker.check(schema, one, place, at.level)
+            yield from checker.check(schema, member, place, at.level)
 
 
 def _names(checker: _Checker, at: _At, schema: Json) -> Found:
     for name in at.value if isinstance(at.value, dict) else ():
-        for _, told in checker.check(schema, name, at.place, at.level):
-            yield at.place, f"the name '{clip(name)}': {told}"
+        for _, message in checker.check(schema, name, at.place, at.level):
+            yield at.place, f"the name '{clip(name)}': {message}"
 
 
 def _required(checker: _Checker, at: _At, names: list[str]) -> Found:
@@ -247,15 +249,15 @@ def _required(checker: _Checker, at: _At, names: list[str]) -> Found:
         yield from ((at.place, f"'{clip(name)}' is missing") for name in names if name not in at.value)
 
 
-def _dependent(checker: _Checker, at: _At, wanted: Mapping[str, list[str]]) -> Found:
+def _dependent(checker: _Checker, at: _At, needs: Mapping[str, list[str]]) -> Found:
     if not isinstance(at.value, dict):
         return
-    checker.spend(len(wanted) // 8)
-    for name in wanted:
+    checker.spend(len(needs) // 8)
+    for name in needs:
         if name not in at.value:
             continue
-        checker.spend(len(wanted[name]) // 8)
-        missing = [other for other in wanted[name] if other not in at.value]
+        checker.spend(len(needs[name]) // 8)
+        missing = [other for other in needs[name] if other not in at.value]
         yield from ((at.place, f"'{clip(other)}' is missing, which belongs to '{clip(name)}'") for other in missing)
 
 
@@ -289,9 +291,9 @@ def _one(checker: _Checker, at: _At, schemas: list[Json]) -> Found:
 def _nearest(checker: _Checker, at: _At, schemas: list[Json]) -> str:
     """Say what does not match the alternative that comes nearest: the one whose first misfit is deepest inside."""
     first = [next(checker.check(schema, at.value, at.place, at.level)) for schema in schemas]
-    place, told = max(first, key=lambda found: found[0].count("/"))
+    place, message = max(first, key=lambda misfit: misfit[0].count("/"))
     inner = place.removeprefix(at.place)
-    return f"{inner} {told}" if inner else told
+    return f"{inner} {message}" if inner else message
 
 
 def _not(checker: _Checker, at: _At, schema: Json) -> Found:
@@ -319,12 +321,12 @@ def _shown_place(place: str) -> str:
 _Keyword = Callable[[_Checker, _At, Any], Found]
 
 
-def _least(found: Any, limit: Any) -> bool:
-    return bool(found >= limit)
+def _least(result: Any, limit: Any) -> bool:
+    return bool(result >= limit)
 
 
-def _most(found: Any, limit: Any) -> bool:
-    return bool(found <= limit)
+def _most(result: Any, limit: Any) -> bool:
+    return bool(result <= limit)
 
 
 _KEYWORDS: Final[Mapping[str, _Keyword]] = {
@@ -333,8 +335,8 @@ _KEYWORDS: Final[Mapping[str, _Keyword]] = {
     "const": _const,
     "minimum": _bound(_least, "at least"),
     "maximum": _bound(_most, "at most"),
-    "exclusiveMinimum": _bound(lambda found, limit: bool(found > limit), "more than"),
-    "exclusiveMaximum": _bound(lambda found, limit: bool(found < limit), "less than"),
+    "exclusiveMinimum": _bound(lambda number, limit: bool(number > limit), "more than"),
+    "exclusiveMaximum": _bound(lambda number, limit: bool(number < limit), "less than"),
     "multipleOf": _multiple_of,
     "minLength": _size(str, _least, "at least", "characters"),
     "maxLength": _size(str, _most, "at most", "characters"),

@@ -32,8 +32,8 @@ def _is_date(text: str) -> bool:
 
 
 def _is_time(text: str) -> bool:
-    found = _TIME.fullmatch(text)
-    return found is not None and _parses(time.fromisoformat, found[1])
+    match = _TIME.fullmatch(text)
+    return match is not None and _parses(time.fromisoformat, match[1])
 
 
 def _is_instant(text: str) -> bool:
@@ -41,7 +41,7 @@ def _is_instant(text: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    return len(text) <= _LONGEST_HOST and all(_LABEL.fullmatch(one) for one in text.split("."))
+    return len(text) <= _LONGEST_HOST and all(_LABEL.fullmatch(part) for part in text.split("."))
 
 
 def _parses(read: Callable[[str], object], text: str) -> bool:

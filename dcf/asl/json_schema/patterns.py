@@ -75,14 +75,14 @@ def _as_literal(pattern: str) -> str:
     """Escape what would end a literal of JSONata early, or confuse its search for the end."""
     written, position, in_class = list[str](), 0, False
     while position < len(pattern):
-        one = pattern[position]
-        if one == "\\":
+        character = pattern[position]
+        if character == "\\":
             written.append(pattern[position : position + 2].replace("\n", "n"))
             position += 2
             continue
-        in_class = (in_class or one == "[") and one != "]"
-        needs = one == "/" or (in_class and one in "(){}")
-        written.append(_LINES.get(one) or (f"\\{one}" if needs else one))
+        in_class = (in_class or character == "[") and character != "]"
+        needs = character == "/" or (in_class and character in "(){}")
+        written.append(_LINES.get(character) or (f"\\{character}" if needs else character))
         position += 1
     return "".join(written)
 

@@ -56,17 +56,17 @@ def flaws_of(schema: Json) -> tuple[Flaw, ...]:
     if byte_length(schema) > MAX_SCHEMA:
         return (Flaw("", f"the schema has more than {MAX_SCHEMA} bytes"),)
     places = dict(_schemas(schema))
-    found: list[Flaw] = []
+    flaws: list[Flaw] = []
     for pointer, part in places.items():
-        found += _flaws_at(pointer, part, places)
-        if len(found) >= MAX_FLAWS:
-            return tuple(found[:MAX_FLAWS])
-    return tuple(found or _circles(places))
+        flaws += _flaws_at(pointer, part, places)
+        if len(flaws) >= MAX_FLAWS:
+            return tuple(flaws[:MAX_FLAWS])
+    return tuple(flaws or _circles(places))
 
 
 def doubts_of(schema: Json) -> tuple[Flaw, ...]:
     """Return the keywords that JSON Schema does not know but that resemble one of its keywords."""
-    found = (
+    doubts = (
         (pointer, word, difflib.get_close_matches(word, _WORDS, 1, 0.8))
         for pointer, part in _schemas(schema)
         if isinstance(part, dict)
@@ -75,7 +75,7 @@ def doubts_of(schema: Json) -> tuple[Flaw, ...]:
     )
     return tuple(
         Flaw(f"{pointer}/{token(word)}", f"'{clip(word)}' is no keyword of JSON Schema; did you mean '{near[0]}'?")
-        for pointer, word, near in found
+        for pointer, word, near in doubts
         if near
     )
 
@@ -101,9 +101,9 @@ def _inside(schema: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
         if word in ONE:
             yield f"/{word}", value
         elif word in SEVERAL and isinstance(value, list):
-            yield from ((f"/{word}/{at}", one) for at, one in enumerate(value))
+            yield from ((f"/{word}/{at}", item) for at, item in enumerate(value))
         elif word in NAMED and isinstance(value, dict):
-            yield from ((f"/{word}/{token(name)}", one) for name, one in value.items())
+            yield from ((f"/{word}/{token(name)}", member) for name, member in value.items())
 
 
 def _flaws_at(pointer: str, schema: Json, places: Mapping[str, Json]) -> Iterator[Flaw]:
@@ -121,7 +121,7 @@ def _flaws_at(pointer: str, schema: Json, places: Mapping[str, Json]) -> Iterato
         elif word == "$ref":
             yield from _reference(here, value, places)
         elif word == "patternProperties" and isinstance(value, dict):
-            yield from (Flaw(f"{here}/{token(one)}", f"the pattern {why}") for one, why in _bad_patterns(value))
+            yield from (Flaw(f"{here}/{token(pattern)}", f"the pattern {why}") for pattern, why in _bad_patterns(value))
         elif word in _FORMS:
             reason = _FORMS[word](value)
             if reason is not None:
@@ -159,7 +159,7 @@ def _circles(places: Mapping[str, Json]) -> Iterator[Flaw]:
                 return
             elif pointer not in done:
                 path.append(pointer)
-                pending += [(pointer, True), *((one, False) for one in _same_value(pointer, places[pointer]))]
+                pending += [(pointer, True), *((place, False) for place in _same_value(pointer, places[pointer]))]
 
 
 def _same_value(pointer: str, schema: Json) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _positive(value: Json) -> str | None:
 
 
 def _names(value: Json) -> str | None:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         return "must be an array of strings"
     return None if len(set(value)) == len(value) else "names something twice"
 
@@ -205,7 +205,11 @@ def _dependencies(value: Json) -> str | None:
 
 def _types(value: Json) -> str | None:
     named: Any = [value] if isinstance(value, str) else value
-    if not isinstance(named, list) or not named or not all(one in TYPES for one in named if isinstance(one, str)):
+    if (
+        not isinstance(named, list)
+        or not named
+        or not all(type_name in TYPES for type_name in named if isinstance(type_name, str))
+    ):
         return f"must be one of {', '.join(TYPES)}, or an array of these"
     return _names(named)
 

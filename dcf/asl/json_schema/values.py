@@ -29,7 +29,7 @@ def canonical(value: Json) -> Json:
     if isinstance(value, dict):
         return {name: canonical(value[name]) for name in sorted(value)}
     if isinstance(value, list):
-        return [canonical(one) for one in value]
+        return [canonical(value) for value in value]
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
     return int(value) if is_whole else value
 

@@ -71,7 +71,7 @@ def evaluate(
         bindings |= lucky(chance)
         seed = chance.bits(53)
     try:
-        found = expression.evaluate_json(
+        result_text = expression.evaluate_json(
             None, bindings, now=millis, seed=seed, max_steps=max_steps, timeout=timeout, **_BOUNDS
         )
     except JlensError as error:
@@ -80,8 +80,8 @@ def evaluate(
         return Valueless(kind="failed", text=f"{error.code}: {error}")
     except FAILURES as error:
         return Valueless(kind="failed", text=str(error))
-    if found is not None:
-        return found
+    if result_text is not None:
+        return result_text
     # The library returns None both for a function and for no value, so ask for the type. Only failing states pay.
     try:
         kind = aws_expression(f"$type(({text}))").evaluate(
@@ -110,8 +110,8 @@ def answer(request: bytes) -> bytes:
     """Evaluate what a request of `request_of` asks for: the function that a confined child calls."""
     text, bindings, place, millis, max_steps, timeout = orjson.loads(request)
     chance = None if place is None else Chance(*place)
-    found = evaluate(_compiled(text), text, bindings, chance, millis=millis, max_steps=max_steps, timeout=timeout)
-    kind, written = ("value", found) if isinstance(found, str) else (found.kind, found.text)
+    result = evaluate(_compiled(text), text, bindings, chance, millis=millis, max_steps=max_steps, timeout=timeout)
+    kind, written = ("value", result) if isinstance(result, str) else (result.kind, result.text)
     drawn = 0 if chance is None else chance.place[1]
     return f"{kind} {drawn}\n{written}".encode("utf-8", "surrogatepass")
 

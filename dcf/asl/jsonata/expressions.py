@@ -78,23 +78,23 @@ class Query:
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
         """Evaluate the expression; `document` is the content of `$states` besides the context object."""
-        found = self._evaluate(document, around)
-        if isinstance(found, str):
-            around.spending.build(len(found))
-            return _read(found)
-        raise self._without_value(found)
+        result = self._evaluate(document, around)
+        if isinstance(result, str):
+            around.spending.build(len(result))
+            return _read(result)
+        raise self._without_value(result)
 
-    def failure(self, what: str) -> StateError:
+    def failure(self, problem: str) -> StateError:
         """Return the error for this expression."""
-        text = f"The JSONata expression '{self.compiled.text}' specified for the field '{self.field}' {what}"
+        text = f"The JSONata expression '{self.compiled.text}' specified for the field '{self.field}' {problem}"
         return StateError(QUERY_ERROR, text)
 
-    def _without_value(self, found: Valueless) -> StateError:
-        match found.kind:
+    def _without_value(self, empty_result: Valueless) -> StateError:
+        match empty_result.kind:
             case "too_large":
                 return too_large()
             case "failed":
-                return self.failure(f"threw an error during evaluation. {found.text}")
+                return self.failure(f"threw an error during evaluation. {empty_result.text}")
             case "function":
                 return self.failure("returned an unsupported result type.")
             case "nothing":

@@ -27,7 +27,7 @@ NEWER: Final = ("??", "?:")
 
 def without_literals(text: str) -> str:
     """Replace strings, quoted names, comments and regular expressions with neutral text."""
-    return _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
+    return _LITERAL.sub(lambda match: " " if match.group("comment") else '""', text)
 
 
 def with_regexes_changed(text: str, change: Callable[[str], str]) -> str:
@@ -43,7 +43,7 @@ def may_divide(text: str) -> bool:
 
 def holds_regex(text: str) -> bool:
     """Return True if the text has a regular expression."""
-    return any(found["regex"] for found in _LITERAL.finditer(text))
+    return any(match["regex"] for match in _LITERAL.finditer(text))
 
 
 def called_names(bare: str) -> set[str]:
@@ -57,7 +57,7 @@ def with_own_calls_marked(bare: str) -> tuple[str, set[str]]:
     Such a function reads only its arguments, but an analysis of the call alone assumes that it reads anything.
     """
     own = set(_DEFINED.findall(bare))
-    marked = _CALLED.sub(lambda found: f"${found[1]}_called(" if found[1] in own else found[0], bare)
+    marked = _CALLED.sub(lambda match: f"${match[1]}_called(" if match[1] in own else match[0], bare)
     return marked, {f"{name}_called" for name in own}
 
 
@@ -95,9 +95,9 @@ def _begins_value(before: str) -> bool:
 def refusals(text: str) -> list[str]:
     """Return a sentence for each thing in the expression that AWS forbids, even with valid syntax."""
     bare = without_literals(text)
-    found = [f"the operator {mark} is not part of the language's JSONata" for mark in NEWER if mark in bare]
+    reasons = [f"the operator {mark} is not part of the language's JSONata" for mark in NEWER if mark in bare]
     if _EVAL.search(bare):
-        found.append("$eval is not allowed")
+        reasons.append("$eval is not allowed")
     if _STATES_BOUND.search(bare):
-        found.append("$states cannot be assigned to")
-    return found
+        reasons.append("$states cannot be assigned to")
+    return reasons

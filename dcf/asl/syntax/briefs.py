@@ -69,8 +69,10 @@ def _refuse_unread(fields: DefinitionFields, served_by: Resource) -> None:
         for_worker = name in ("Instructions", "Skills", "Areas")
         if served_by.is_worked if for_worker else served_by.kind in _CHECKED:
             continue
-        who = "no agent works on it" if for_worker else "its output could not be corrected"
-        message = f"{name} has no place in a Task with the Resource '{clip(str(fields.document['Resource']))}': {who}."
+        reader = "no agent works on it" if for_worker else "its output could not be corrected"
+        message = (
+            f"{name} has no place in a Task with the Resource '{clip(str(fields.document['Resource']))}': {reader}."
+        )
         fields.note(name, "conflicting_fields", message, "Remove the field.")
 
 
@@ -88,10 +90,10 @@ def _instructions(fields: DefinitionFields) -> Instructions | None:
 def _pieces(fields: DefinitionFields, text: str) -> Iterator[str | Query]:
     """Yield the texts and the expressions in order, and report the expressions that are none."""
     before, count = 0, 0
-    for found in _PIECE.finditer(text):
-        yield from _plain(fields, text[before : found.start()])
-        before, count = found.end(), count + 1
-        query = _expression(fields, found[1].strip())
+    for match in _PIECE.finditer(text):
+        yield from _plain(fields, text[before : match.start()])
+        before, count = match.end(), count + 1
+        query = _expression(fields, match[1].strip())
         if query is not None:
             yield query
     yield from _plain(fields, text[before:])
@@ -173,7 +175,7 @@ def _areas(fields: DefinitionFields) -> tuple[str, ...]:
 
 def are_areas(written: list[Json]) -> bool:
     """Return True for a list of patterns that a Task or a unit may name."""
-    texts = all(isinstance(one, str) and one.strip() and len(one) <= LONGEST_AREA for one in written)
+    texts = all(isinstance(area, str) and area.strip() and len(area) <= LONGEST_AREA for area in written)
     return len(written) <= MOST_AREAS and texts
 
 

@@ -54,8 +54,8 @@ def _jsonata_rule(rule: DefinitionFields) -> Rule:
 def _condition(rule: DefinitionFields, depth: int) -> Rule:
     subjects = [name for name in (*_COMBINED, "Variable") if name in rule.document]
     if len(subjects) != 1:
-        what = " and ".join(subjects) or "none"
-        message = f"a rule needs exactly one of And, Or, Not and Variable; it has {what}."
+        subjects_named = " and ".join(subjects) or "none"
+        message = f"a rule needs exactly one of And, Or, Not and Variable; it has {subjects_named}."
         rule.note(None, "invalid_rule", message, "Combine rules with And, Or and Not.")
         return Never()
     if subjects == ["Variable"]:

@@ -97,13 +97,13 @@ class DefinitionFields:
             return None
         return self.members(f"/{token(name)}", self.document[name], f"{self.owner}, {name}")
 
-    def value(self, name: str, wanted: type[_Kind], noun: str) -> _Kind | None:
+    def value(self, name: str, python_type: type[_Kind], noun: str) -> _Kind | None:
         """Return the field's value; None when it is missing or of another type."""
-        found = self.document.get(name)
-        if isinstance(found, wanted):
-            return found
+        member = self.document.get(name)
+        if isinstance(member, python_type):
+            return member
         if name in self.document:
-            self.note(name, "wrong_type", f"{name} must be {noun}, not {kind(found)}.", f"Give {name} as {noun}.")
+            self.note(name, "wrong_type", f"{name} must be {noun}, not {kind(member)}.", f"Give {name} as {noun}.")
         return None
 
     def text(self, name: str) -> str | None:
@@ -118,28 +118,28 @@ class DefinitionFields:
 
     def choice(self, name: str, allowed: Iterable[str]) -> str | None:
         """Read a string that must be one of the allowed values."""
-        found = self.text(name)
-        if found is not None and found not in allowed:
+        text = self.text(name)
+        if text is not None and text not in allowed:
             values = ", ".join(allowed)
-            self.note(name, "invalid_value", f"{name} cannot be '{clip(found)}'.", f"Use one of: {values}.")
-        return found
+            self.note(name, "invalid_value", f"{name} cannot be '{clip(text)}'.", f"Use one of: {values}.")
+        return text
 
     def whole(self, name: str, least: int, most: int | None = None) -> int | None:
         """Read an integer within limits, or None."""
-        found = self.document.get(name)
-        if name not in self.document or self.fits(name, found, least, most):
-            return found
+        whole = self.document.get(name)
+        if name not in self.document or self.fits(name, whole, least, most):
+            return whole
         return None
 
-    def fits(self, name: str, found: Json, least: float, most: float | None, *, fraction: bool = False) -> bool:
+    def fits(self, name: str, document: Json, least: float, most: float | None, *, fraction: bool = False) -> bool:
         """Return True if a literal number is within the limits; report a problem otherwise."""
-        wanted = int | float if fraction else int
+        number_type = int | float if fraction else int
         limits = f"at least {least}" if most is None else f"from {least} to {most}"
         noun = f"{'a number' if fraction else 'an integer'} {limits}"
-        if isinstance(found, bool) or not isinstance(found, wanted):
-            self.note(name, "wrong_type", f"{name} must be {noun}, not {kind(found)}.", f"Give {name} as {noun}.")
+        if isinstance(document, bool) or not isinstance(document, number_type):
+            self.note(name, "wrong_type", f"{name} must be {noun}, not {kind(document)}.", f"Give {name} as {noun}.")
             return False
-        if found < least or (most is not None and found > most):
+        if document < least or (most is not None and document > most):
             self.note(name, "invalid_value", f"{name} must be {noun}.", f"Give {name} as {noun}.")
             return False
         return True
@@ -185,22 +185,24 @@ class DefinitionFields:
         if text is None:
             return None
         try:
-            found = read_reference(text)
+            reference = read_reference(text)
         except ValueError as error:
             hint = "Write a path such as $.order.id, or a call such as States.UUID()."
             self.note(name, "invalid_path", f"{name}: {error}.", hint)
             return None
-        self._remember(found, name)
-        return found
+        self._remember(reference, name)
+        return reference
 
     def template(self, name: str) -> Template | None:
         """Compile a payload template of JSONPath mode, or None."""
         body = self.value(name, dict, "an object")
         if body is None:
             return None
-        found: list[TemplateProblem] = []
-        template = compile_template(body, found)
-        self._report_all(name, found, "A key that ends with .$ takes a path such as $.order.id, or States.UUID().")
+        template_problems: list[TemplateProblem] = []
+        template = compile_template(body, template_problems)
+        self._report_all(
+            name, template_problems, "A key that ends with .$ takes a path such as $.order.id, or States.UUID()."
+        )
         self._remember(template, name)
         return template
 
@@ -217,8 +219,8 @@ class DefinitionFields:
 
     def is_expression(self, name: str) -> bool:
         """Return True if the field holds a JSONata expression, and may hold one."""
-        found = self.document.get(name)
-        return self.jsonata and isinstance(found, str) and found.startswith(OPENING)
+        member = self.document.get(name)
+        return self.jsonata and isinstance(member, str) and member.startswith(OPENING)
 
     def number(self, name: str, least: float, most: float | None = None, *, fraction: bool = False) -> Template | None:
         """Read a number: a literal, a path in the field's `…Path` variant, or a JSONata expression."""
@@ -239,8 +241,8 @@ class DefinitionFields:
             message = f"{present[0]} and {name} exclude each other."
             self.note(name, "conflicting_fields", message, "Keep one of the two.")
 
-    def _report_all(self, name: str, found: list[TemplateProblem], hint: str) -> None:
-        for trail, code, reason in found:
+    def _report_all(self, name: str, problems: list[TemplateProblem], hint: str) -> None:
+        for trail, code, reason in problems:
             tail = "".join(f"/{token(step)}" for step in (name, *trail))
             self.report(tail, code, f"{self.owner}: {name}: {reason}.", hint)
 

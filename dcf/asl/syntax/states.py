@@ -94,8 +94,8 @@ def parse_state(fields: DefinitionFields, nest: Nest) -> State | None:
 
 def read_language(fields: DefinitionFields) -> bool | None:
     """Return True if QueryLanguage is JSONata, False if it is JSONPath, None if the field is missing."""
-    found = fields.choice("QueryLanguage", _LANGUAGES)
-    return None if found is None else found == "JSONata"
+    language = fields.choice("QueryLanguage", _LANGUAGES)
+    return None if language is None else language == "JSONata"
 
 
 def _language(fields: DefinitionFields) -> bool:
@@ -229,10 +229,10 @@ def _fail(fields: DefinitionFields, _: Nest) -> Fail:
 def _words(fields: DefinitionFields, field: str) -> Template | None:
     by_path = f"{field}Path"
     if fields.jsonata or by_path not in fields.document:
-        found = fields.text(field)
-        if found is None:
+        text = fields.text(field)
+        if text is None:
             return None
-        return fields.query(field) if fields.jsonata else Literal(value=found)
+        return fields.query(field) if fields.jsonata else Literal(value=text)
     fields.exclusive(field, by_path)
     source = fields.source(by_path)
     if isinstance(source, Call) and not source.function.returns_text:

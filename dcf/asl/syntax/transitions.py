@@ -33,8 +33,8 @@ def check_graph(machine: DefinitionFields, documents: Mapping[str, Json], edges:
     if isinstance(start, str) and start and start not in documents:
         message = f"StartAt names '{clip(start)}', which is no state."
         machine.note("StartAt", "unknown_state", message, "Use the exact name of a state in States.")
-    for name, found in edges.items():
-        _check_targets(machine, name, found, documents)
+    for name, target in edges.items():
+        _check_targets(machine, name, target, documents)
     if not isinstance(start, str) or start not in documents:
         return
     reached = _reachable(start, edges)

@@ -57,9 +57,9 @@ class Scopes:
         """Record which state of the innermost machine is being read."""
         self.around[-1].own = f"/{token(state)}"
 
-    def _check_outer(self, machine: DefinitionFields, found: tuple[tuple[str, str], ...]) -> None:
+    def _check_outer(self, machine: DefinitionFields, result: tuple[tuple[str, str], ...]) -> None:
         outer = frozenset().union(*(scope.guarded for scope in self.around))
-        for tail, name in found:
+        for tail, name in result:
             if name in outer:
                 message = f"{machine.owner}: a scope around this one assigns the variable '{clip(name)}'."
                 machine.report(f"/States{tail}", "shadowed_variable", message, "Use another name.")

@@ -38,10 +38,12 @@ def kept_signal(task: OpenTask, clock: Clock, steps: Iterable[Step]) -> TakenSig
         return None
     name = signal_name(task.effective)
     taken = {step.signal.number for step in steps if isinstance(step, TakenSignal)}
-    found = next((signal for signal in clock.signals.get(name, ()) if signal.number not in taken), None)
-    if found is None:
+    signal_left = next((signal for signal in clock.signals.get(name, ()) if signal.number not in taken), None)
+    if signal_left is None:
         return None
-    return TakenSignal(path=task.path, source=task.source, entry=task.entry, effective=task.effective, signal=found)
+    return TakenSignal(
+        path=task.path, source=task.source, entry=task.entry, effective=task.effective, signal=signal_left
+    )
 
 
 def literal_name(parameters: Template | None) -> str | None:
@@ -50,6 +52,8 @@ def literal_name(parameters: Template | None) -> str | None:
         case Literal(value={"name": str(name)}):
             return name
         case ObjectTemplate(members=members):
-            found = dict(members).get("name")
-            return found.value if isinstance(found, Literal) and isinstance(found.value, str) else None
+            name_member = dict(members).get("name")
+            return (
+                name_member.value if isinstance(name_member, Literal) and isinstance(name_member.value, str) else None
+            )
     return None

@@ -58,7 +58,7 @@ def audit(
     from dcf.store.access.audit_trail import AuditFilter
 
     now = time.time_ns() // 1000
-    wanted = AuditFilter(
+    audit_filter = AuditFilter(
         by=_author(key),
         type=of_type,
         since=check_moment("--since", since, now) or 0,
@@ -68,21 +68,21 @@ def audit(
         raise InvalidArgument("--after is the id of an entry, and goes with --export.", "Pass the id printed before.")
     with opening.application() as application:
         if export is not None:
-            _export(application.audit, export, after, wanted)
+            _export(application.audit, export, after, audit_filter)
             return
-        entries = application.audit.newest(limit, wanted)
+        entries = application.audit.newest(limit, audit_filter)
     if as_json:
         print_json([entry.as_json() for entry in entries])
         return
-    nothing = "Nothing was changed outside runs yet." if wanted == AuditFilter() else "There is no such entry."
+    nothing = "Nothing was changed outside runs yet." if audit_filter == AuditFilter() else "There is no such entry."
     for line in [_line(entry) for entry in entries] or [Text(nothing)]:
         print_wrapped(console(), line, indent=21)
 
 
-def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilter") -> None:
+def _export(trail: "AuditTrail", to: Path, after: str | None, audit_filter: "AuditFilter") -> None:
     count, last = 0, after
     with _opened(to) as out, _export_progress(to, lambda: count):
-        for entry in trail.each(after, wanted):
+        for entry in trail.each(after, audit_filter):
             out.write(f"{json_text(entry.as_json())}\n")
             count, last = count + 1, entry.entry_id
     say(f"{count} entries exported" + ("" if last is None else f"; continue with --after {last}"))

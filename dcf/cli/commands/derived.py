@@ -106,11 +106,11 @@ def _documentation(verb: Verb, command: Command) -> str:
 
 
 def _function(verb: Verb, command: Command) -> Any:
-    asked = [_as_in(command, item) for item in verb.parameters if item.name not in command.fixed]
+    shown_parameters = [_as_in(command, item) for item in verb.parameters if item.name not in command.fixed]
 
     def run(**values: Any) -> None:
         as_json, yes = values.pop("as_json"), values.pop("yes", False)
-        call = {**command.fixed, **{item.name: _read(item, values[item.name]) for item in asked}}
+        call = {**command.fixed, **{item.name: _read(item, values[item.name]) for item in shown_parameters}}
         if command.before:
             call = named(command.before)(call)
         if isinstance(call, OtherCall):
@@ -127,7 +127,7 @@ def _function(verb: Verb, command: Command) -> Any:
         else:
             _print(answer, verb.name, call)
 
-    parameters = [_parameter(item) for item in asked]
+    parameters = [_parameter(item) for item in shown_parameters]
     if command.question:
         parameters.append(_flag("yes", _YES))
     parameters.append(_flag("as_json", JsonFlag))

@@ -96,8 +96,8 @@ def _make_mission(name: str, workflow_id: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"directory": ".", "files": done, "next": following})
         return
-    for file, what in done.items():
-        typer.echo(f"  {file}  {what}")
+    for file, outcome in done.items():
+        typer.echo(f"  {file}  {outcome}")
     typer.echo(f"Next:\n  {following[0]}")
 
 
@@ -147,8 +147,8 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
 
 def _command() -> str:
     """Return how dcf is called here: by its path where the shell would not find it."""
-    beside = Path(sys.executable).with_name("dcf")
-    return "dcf" if shutil.which("dcf") or not beside.exists() else str(beside)
+    program = Path(sys.executable).with_name("dcf")
+    return "dcf" if shutil.which("dcf") or not program.exists() else str(program)
 
 
 def _tests() -> list[str]:

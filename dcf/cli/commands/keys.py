@@ -65,7 +65,7 @@ def add(
     _check_binding(agent_id, any_agent=any_agent)
     project = None if project is None else check_id(project, "--project")
     groups, system = _groups(group or [], agent_id), _profile(profile)
-    scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
+    scopes = tuple(each_scope for each_scope in Scope if each_scope is Scope.READ or each_scope in (scope or ()))
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
@@ -85,10 +85,10 @@ def add(
         print_json({"key": made.text, **_row(made.record, made.record.created_at)})
         return
     typer.echo(made.text)
-    who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
-    who = who if project is None else f"{who}, in project {project} only"
+    owner = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
+    owner = owner if project is None else f"{owner}, in project {project} only"
     life = "for ever" if life_s is None else f"for {expires}"
-    say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
+    say(f"key {made.record.key_id} may {', '.join(scopes)} as {owner}, {life}; it is shown only now.")
     say(f"its quotas are {_own(quotas) or 'those of the servers'}")
     say("callers set DCF_API_KEY to it")
 
@@ -220,9 +220,9 @@ def _table(rows: list[dict[str, Json]]) -> Table:
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
     scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
     where = [] if row["project"] is None else [f"in {row['project']}"]
-    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"]), *where])
+    owner = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"]), *where])
     own = _own(row["own_quotas"])
-    return row["key_id"], row["standing"], scopes, who, expires, own, clean(row["label"] or "")
+    return row["key_id"], row["standing"], scopes, owner, expires, own, clean(row["label"] or "")
 
 
 def _own(quotas: Mapping[str, Amount]) -> str:

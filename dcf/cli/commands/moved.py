@@ -96,14 +96,14 @@ _OF_RUNS: Final = ("runs", "tasks", "workflows", "agents")
 def meant(noun: str, words: Sequence[str]) -> str | None:
     """Return the command that words mean which name none, behind a noun or not; None if it is not clear."""
     names = {row.full_name for row in rows()}
-    asked = [noun, *words] if noun else list(words)
+    typed = [noun, *words] if noun else list(words)
     others = [f"{noun} {word}" for word in _SAME_WORDS.get(words[0], ())] if noun else []
-    for name in (" ".join(asked[:2]), *others):
+    for name in (" ".join(typed[:2]), *others):
         if name in names:
             return name
         if name in MOVED or name in _ELSEWHERE:
             return MOVED.get(name) or _ELSEWHERE[name]
     if noun in _OF_RUNS and words[0] in DAILY:
         return words[0]
-    first = asked[0]
+    first = typed[0]
     return MOVED.get(first) or _ELSEWHERE.get(first) or (f"{first}s" if f"{first}s" in NOUNS else None)

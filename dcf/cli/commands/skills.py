@@ -114,7 +114,7 @@ def list_skills(as_json: JsonFlag = False) -> None:
         cells = (
             item["manifestId"] or item["path"],
             item["description"] or "",
-            ", ".join(str(one) for one in item["toolNames"]),
+            ", ".join(str(name) for name in item["toolNames"]),
             "; ".join(item["errors"]),
         )
         shown.add_row(*(Text(clean(cell)) for cell in cells))

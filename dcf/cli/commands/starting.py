@@ -152,12 +152,12 @@ def document_of(workflow: str) -> "Definition | None":
 
 
 def assignment_of(
-    given: "Sequence[str]", definition: "Definition", left_out: "Container[str]" = ()
+    assignments: "Sequence[str]", definition: "Definition", left_out: "Container[str]" = ()
 ) -> dict[str, list[str]]:
     """Return the agents of each state. One for all Tasks does not do those that are left out."""
     pools: dict[str, list[str]] = {}
     everybody = [name for name in definition.skills if name not in left_out]
-    for state, agent in assigned(given, "--assign"):
+    for state, agent in assigned(assignments, "--assign"):
         for name in (state,) if state else everybody:
             pools.setdefault(name, []).append(agent)
     return pools

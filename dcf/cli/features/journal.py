@@ -44,7 +44,7 @@ def show(
 
     kind_of(kind)  # raises for a word that is none
     now = time.time_ns() // 1000
-    wanted: dict[str, Json] = {
+    filters: dict[str, Json] = {
         "workflow_id": run,
         "limit": min(limit or _PAGE, _PAGE),
         "kind": kind,
@@ -56,7 +56,7 @@ def show(
         "oldest_first": not newest,
     }
     with place() as used:
-        entries = islice(pages(used, "read_journal", "entries", **wanted), limit)
+        entries = islice(pages(used, "read_journal", "entries", **filters), limit)
         if markdown:
             from dcf.workflows.drawing.journal_page import journal_page
 

@@ -113,9 +113,9 @@ def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
     out, run, state = console(stderr=to_stderr), clean(row["workflow_id"]), clean(row["state"])
     out.print(Text(clean(row["title"], _LONGEST), style="bold"), soft_wrap=True)
     until = f", until {_minute(row['deadline'])}" if row.get("deadline") else ""
-    who = f" ({clean(row['asked_by'])} asks)" if "question_id" in row else ""
+    asker = f" ({clean(row['asked_by'])} asks)" if "question_id" in row else ""
     out.print(
-        Text(f"{state} of {run} waits for {_whom(row)}{who} since {_minute(row['since'])}{until}."), soft_wrap=True
+        Text(f"{state} of {run} waits for {_whom(row)}{asker} since {_minute(row['since'])}{until}."), soft_wrap=True
     )
     for line in str(row.get("instructions", "")).splitlines():
         print_wrapped(out, Text(clean(line, _LONGEST)), indent=0)
@@ -130,9 +130,9 @@ def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
             out.print(Text(f"  {line}"), soft_wrap=True)
         return
     if "question_id" in row:
-        asked = {"workflow_id": run, "question_id": row["question_id"], "agent_id": "<name>"}
+        arguments = {"workflow_id": run, "question_id": row["question_id"], "agent_id": "<name>"}
         for named in row.get("choices") or ["<answer>"]:
-            out.print(Text(f"  {_typed('answer_question', **asked, answer=named)}"), soft_wrap=True)
+            out.print(Text(f"  {_typed('answer_question', **arguments, answer=named)}"), soft_wrap=True)
         return
     for choice in row.get("choices", ()):
         named = choice if isinstance(choice, str) else choice["name"]
@@ -161,7 +161,9 @@ def verdict_command(run: str, state: Json, gate: Json, verdict: Json, sha256: Js
 
 
 def _whom(row: Mapping[str, Json]) -> str:
-    named = ", ".join(one if isinstance(one, str) else f"group {one['group']}" for one in row["to"])
+    named = ", ".join(
+        recipient if isinstance(recipient, str) else f"group {recipient['group']}" for recipient in row["to"]
+    )
     return named or ("a person" if "gate" in row or "issue" in row else "the planner")
 
 

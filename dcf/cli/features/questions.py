@@ -14,8 +14,8 @@ from dcf.values.json_text import Json
 def show_note(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
     """Print where the note is, and which planner was notified."""
     planner = answer["planner_agent_id"]
-    told = f"{clean(planner)} is notified" if planner is not None else "the run has no planner to notify"
-    _show(answer, f"The note is in the history of {clean(answer['workflow_id'])}; {told}.")
+    notice = f"{clean(planner)} is notified" if planner is not None else "the run has no planner to notify"
+    _show(answer, f"The note is in the history of {clean(answer['workflow_id'])}; {notice}.")
 
 
 def show_question(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
@@ -33,8 +33,8 @@ def show_reply(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
 def show_correction(answer: Mapping[str, Json], call: Mapping[str, Any]) -> None:
     """Print which result is corrected, and which states will get it."""
     follow = answer["next_states"]
-    who = f"; {clean(', '.join(follow))} will get it" if follow else ""
-    _show(answer, f"The result of {clean(call['state'])} of {clean(answer['workflow_id'])} is corrected{who}.")
+    followers = f"; {clean(', '.join(follow))} will get it" if follow else ""
+    _show(answer, f"The result of {clean(call['state'])} of {clean(answer['workflow_id'])} is corrected{followers}.")
 
 
 def _show(answer: Mapping[str, Json], sentence: str) -> None:

@@ -40,9 +40,9 @@ def show_deleted(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
 
 def show_held(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
     """Say whether a run is on hold."""
-    what = "is on hold" if answer["hold"] else "is not on hold"
+    standing = "is on hold" if answer["hold"] else "is not on hold"
     again = "" if answer["changed"] else ", as it was before"
-    typer.echo(f"{clean(call['workflow_id'])} {what}{BEFORE if answer['repeated'] else again}.")
+    typer.echo(f"{clean(call['workflow_id'])} {standing}{BEFORE if answer['repeated'] else again}.")
 
 
 def prune(
@@ -75,8 +75,8 @@ def prune(
     if as_json:
         print_json(report)
     elif names and not dry_run:
-        kept = f"; {report['kept']:,} changed meanwhile and are kept" if report["kept"] else ""
-        typer.echo(f"{report['deleted']:,} {_runs(int(report['deleted']))} deleted{kept}.")
+        remark = f"; {report['kept']:,} changed meanwhile and are kept" if report["kept"] else ""
+        typer.echo(f"{report['deleted']:,} {_runs(int(report['deleted']))} deleted{remark}.")
 
 
 def _moment(older_than: str) -> int:
@@ -121,8 +121,8 @@ def _candidates(used: Place, old: _Old, statuses: tuple[str, ...]) -> tuple[list
 
 def _old_runs(used: Place, old: _Old, status: str) -> Iterator[str]:
     """Yield the runs that may be deleted. The index has them by their creation, which was before their end."""
-    wanted = {"status": status, "workflow": old.workflow, "tag": old.tag, "until": old.older_than, "project": None}
-    for row in pages(used, "list_runs", "runs", **wanted, limit=_PAGE):
+    filters = {"status": status, "workflow": old.workflow, "tag": old.tag, "until": old.older_than, "project": None}
+    for row in pages(used, "list_runs", "runs", **filters, limit=_PAGE):
         ended = from_text(row["finished_at"])
         if ended is not None and ended < old.before and not row["hold"]:
             yield row["workflow_id"]

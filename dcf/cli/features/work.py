@@ -18,8 +18,10 @@ def show_work(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 
 def _print_item(item: Mapping[str, Json]) -> None:
-    who = f" held by {clean(item['holder'])}" if "holder" in item else ""
+    holder = f" held by {clean(item['holder'])}" if "holder" in item else ""
     since = f" since {str(item['since'])[:19]}Z" if "since" in item else ""
-    told = f" ({clean(item['why'])})" if "why" in item else f" ({clean(item['outcome'])})" if "outcome" in item else ""
+    reason = (
+        f" ({clean(item['why'])})" if "why" in item else f" ({clean(item['outcome'])})" if "outcome" in item else ""
+    )
     title = f" {clean(item['title'])}" if "title" in item else ""
-    print_line(f"{item['status']:8} {clean(item['workflow_id'])} {clean(item['state'])}{title}{who}{since}{told}")
+    print_line(f"{item['status']:8} {clean(item['workflow_id'])} {clean(item['state'])}{title}{holder}{since}{reason}")

@@ -89,9 +89,11 @@ def choose(option: str | None, environment: Mapping[str, str], contexts: Callabl
     if url := environment.get("DCF_SERVER_URL"):
         server = Context(name="DCF_SERVER_URL", url=check_url(url, "DCF_SERVER_URL"))
         return Choice(server, "DCF_SERVER_URL is set", is_named=False)
-    found = contexts()
-    if found.current is not None:
-        return Choice(found.named(found.current), f"`dcf context use {found.current}` chose it")
+    place_contexts = contexts()
+    if place_contexts.current is not None:
+        return Choice(
+            place_contexts.named(place_contexts.current), f"`dcf context use {place_contexts.current}` chose it"
+        )
     return Choice(HERE, "no other one is chosen")
 
 

@@ -56,13 +56,13 @@ def _contexts(document: Mapping[str, Json]) -> Contexts:
     tables = document.get("contexts", {})
     if not isinstance(tables, dict) or not document.keys() <= {"current", "contexts"}:
         raise InvalidArgument("it may have `current` and tables [contexts.NAME] only.")
-    found = Contexts(
+    contexts = Contexts(
         known={check_name(name): _context(name, table) for name, table in tables.items()},
         current=_text(document, "current"),
     )
-    if found.current is not None:
-        found.named(found.current)
-    return found
+    if contexts.current is not None:
+        contexts.named(contexts.current)
+    return contexts
 
 
 def _context(name: str, table: Json) -> Context:

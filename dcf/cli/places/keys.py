@@ -25,13 +25,13 @@ def key_for(context: Context, environment: Mapping[str, str] = os.environ) -> st
         text = environment.get("DCF_API_KEY")
         return check_key(text, "DCF_API_KEY") if text else None
     path = Path(context.key_file).expanduser()
-    found = read_private(path)
-    if found is None:
+    private = read_private(path)
+    if private is None:
         raise InvalidArgument(
             f"The key file of context {context.name} is not there: {path}.",
             f"Make it, or give the context another one: `dcf context add {context.name} --replace ...`.",
         )
-    return check_key(found, str(path))
+    return check_key(private, str(path))
 
 
 def check_key(text: str, source: str) -> str:

@@ -17,11 +17,11 @@ def tell_client(error: DcfError) -> None:
     """Answer every request with the error until the client closes standard input. A terminal is no client."""
     if sys.stdin.closed or sys.stdin.isatty():
         return
-    said = {"code": _INTERNAL_ERROR, "message": f"dcf did not start: {error.message} {error.hint}".strip()}
+    text = {"code": _INTERNAL_ERROR, "message": f"dcf did not start: {error.message} {error.hint}".strip()}
     for line in sys.stdin:
         request = _request_of(line)
         if request is not None:
-            sys.stdout.write(dump({"jsonrpc": "2.0", "id": request, "error": said}) + "\n")
+            sys.stdout.write(dump({"jsonrpc": "2.0", "id": request, "error": text}) + "\n")
             sys.stdout.flush()
 
 

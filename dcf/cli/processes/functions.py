@@ -87,14 +87,14 @@ def check_source(source: str) -> str:
 
 def default_source(workflow: Path) -> str:
     """Return the Python file in the directory of a workflow document; raise InvalidArgument when there is none."""
-    beside = workflow.with_suffix(".py")
-    found = find_file(beside)
-    if found is None:
+    python_file = workflow.with_suffix(".py")
+    file = find_file(python_file)
+    if file is None:
         raise InvalidArgument(
-            f"There are no task functions at {beside}.",
+            f"There are no task functions at {python_file}.",
             "Pass the Python file or module that registers them with --workers.",
         )
-    return str(found)
+    return str(file)
 
 
 def _find(source: str) -> ModuleSpec:

@@ -87,32 +87,32 @@ def _host(
             reports[name] = WorkReport(name, as_json=as_json)
             return reports[name]
 
-        found = AgentHost(tools, file, HostOptions(lease_ttl_s=lease_ttl), report)
+        agent_host = AgentHost(tools, file, HostOptions(lease_ttl_s=lease_ttl), report)
         try:
-            found.begin()
+            agent_host.begin()
             say_loaded(loaded_fd)
             if as_json:
                 typer.echo(json_text({"agents": sorted(reports)}))
                 sys.stdout.flush()
             if check:
                 return
-            told = _serve_until_signal(found)
-            for one in reports.values():
-                one.stopping(told.name, grace)
-            for name, given_back in found.drain(grace).items():
+            ending_signal = _serve_until_signal(agent_host)
+            for report_of_agent in reports.values():
+                report_of_agent.stopping(ending_signal.name, grace)
+            for name, given_back in agent_host.drain(grace).items():
                 reports[name].stopped(given_back)
         finally:
-            found.close()
-    sys.exit(128 + told)
+            agent_host.close()
+    sys.exit(128 + ending_signal)
 
 
-def _serve_until_signal(found: "AgentHost") -> signal.Signals:
+def _serve_until_signal(agent_host: "AgentHost") -> signal.Signals:
     """Serve until a signal comes; raise what ends an agent before that."""
     from dcf.cli.termination import tell_first
 
     ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
     tell_first(ends.put)
-    found.serve(ends.put)
+    agent_host.serve(ends.put)
     end = ends.get()
     if isinstance(end, BaseException):
         raise end

@@ -149,10 +149,10 @@ class Planner:
                     raise
 
 
-def once_possible(call: Callable[[], Result], meanwhile: Callable[[], None], deadline: float) -> Result:
+def once_possible(call: Callable[[], Result], on_failure: Callable[[], None], deadline: float) -> Result:
     """Call until it succeeds, fails permanently, or the deadline has passed; call `meanwhile` before each attempt."""
     while True:
-        meanwhile()
+        on_failure()
         try:
             return call()
         except DcfError as error:

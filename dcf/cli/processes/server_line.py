@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from dcf.features.health.operations import HealthReport
 
 
-def server_line(found: "Application", report: "HealthReport") -> str:
+def server_line(application: "Application", report: "HealthReport") -> str:
     """Return the line, without "dcf:" before it."""
-    facts = found.server
+    facts = application.server
     origin = "of REDIS_URL"
-    if found.settings.redis_url is None:
+    if application.settings.redis_url is None:
         program = "" if facts.executable is None else f" ({origin_of(Path(facts.executable))})"
-        origin = f"started by dcf{program}, data in {found.settings.data_dir}"
+        origin = f"started by dcf{program}, data in {application.settings.data_dir}"
     survival = [finding.sentence for finding in report.findings if finding.topic is Topic.DURABILITY]
-    kept = f"{facts.product} {facts.version} {origin}; documents {FORM_WORDS[facts.documents]}."
-    return " ".join([kept, *survival[:1]])
+    text = f"{facts.product} {facts.version} {origin}; documents {FORM_WORDS[facts.documents]}."
+    return " ".join([text, *survival[:1]])

@@ -219,14 +219,14 @@ def worker(
         if not direct:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
         hold_leash()
-    found = functions.load_functions(source, state or ())
+    state_functions = functions.load_functions(source, state or ())
     say_loaded(loaded_fd)
     if as_json:
-        _print_line({"agent_id": agent_id, "states": sorted(found)})
+        _print_line({"agent_id": agent_id, "states": sorted(state_functions)})
     if check:
         from dcf.cli.reading import views
 
-        views.say(f"{source} has functions for {', '.join(sorted(found))}")
+        views.say(f"{source} has functions for {', '.join(sorted(state_functions))}")
         return
     from dcf.cli.processes import worker as working
 
@@ -240,7 +240,7 @@ def worker(
         leashed=leash,
         unassigned=unassigned,
     )
-    working.work(found, agent_id, opening.settings(), options)
+    working.work(state_functions, agent_id, opening.settings(), options)
 
 
 def pulse(
@@ -254,23 +254,23 @@ def pulse(
     from dcf.cli.processes.server_line import server_line
     from dcf.cli.reading import views
 
-    with opening.application(serves=True) as found:
+    with opening.application(serves=True) as application:
         if once:
-            done = found.clock.pulse()
-            _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
+            done = application.clock.pulse()
+            _print_done(done + application.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
             return
-        views.say(server_line(found, found.health.checked()))
+        views.say(server_line(application, application.health.checked()))
         while True:
-            done = _look(found)
+            done = _look(application)
             if done:
                 _print_done(done, as_json=as_json)
-            time.sleep(found.settings.pulse_interval_s)
+            time.sleep(application.settings.pulse_interval_s)
 
 
-def _look(found: "Application") -> int:
+def _look(application: "Application") -> int:
     """Look once at every live run, and do one step of the sweep; log and return when Redis is unreachable."""
     try:
-        return found.clock.pulse() + found.sweep.step()
+        return application.clock.pulse() + application.sweep.step()
     except DcfError as error:
         log.warning("pulse: %s: %s", error.code, error.message)
         return 0

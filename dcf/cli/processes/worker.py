@@ -58,10 +58,10 @@ def work(functions: Mapping[str, StateFunction], agent_id: str, settings: "Setti
             witness=report,
             unassigned=options.unassigned,
         )
-        told = _serve_until_signal(worker)
-        report.stopping(told.name, options.grace_s)
+        ending_signal = _serve_until_signal(worker)
+        report.stopping(ending_signal.name, options.grace_s)
         report.stopped(worker.drain(options.grace_s))
-    sys.exit(128 + told)
+    sys.exit(128 + ending_signal)
 
 
 def tools_for(settings: "Settings", server_url: str | None, *, direct: bool) -> AbstractContextManager[ToolCaller]:

@@ -29,23 +29,23 @@ _AGENTS_SHOWN: Final = 10
 _LONGEST: Final = 1000
 
 
-def examine(found: "Application", *, repair: bool = False) -> dict[str, Json]:
+def examine(application: "Application", *, repair: bool = False) -> dict[str, Json]:
     """Check dcf's lists, repair them if asked, and return the health report with what this process runs on."""
     try:
-        found.sweep.look(repair=repair)
+        application.sweep.look(repair=repair)
     except StoreUnsuitable:
         pass  # the report tells why the lists could not be checked
     except StoreUnavailable:
         if repair:
             raise
-    embedded = found.settings.redis_url is None
-    return found.health.report().as_json() | {
+    embedded = application.settings.redis_url is None
+    return application.health.report().as_json() | {
         "python": sys.version.split()[0],
-        "redis": f"embedded in {found.settings.data_dir}" if embedded else "REDIS_URL",
-        "modules": list(found.server.modules),
-        "server": f"{found.server.product} {found.server.version}",
-        "documents": found.server.documents,
-        "layout": found.server.layout,
+        "redis": f"embedded in {application.settings.data_dir}" if embedded else "REDIS_URL",
+        "modules": list(application.server.modules),
+        "server": f"{application.server.product} {application.server.version}",
+        "documents": application.server.documents,
+        "layout": application.server.layout,
     }
 
 
@@ -73,10 +73,10 @@ def print_report(report: Mapping[str, Json]) -> None:
     table.add_column("what was found, and what to do", ratio=1)
     for row in report["checks"]:
         mark, style = _MARKS[row["level"]]
-        told = Text(clean(row["sentence"], _LONGEST))
+        text = Text(clean(row["sentence"], _LONGEST))
         if row["remedy"] is not None:
-            told.append(f"\n→ {in_commands(clean(row['remedy'], _LONGEST))}", style="bold")
-        table.add_row(Text(row["topic"]), Text(f"{mark} {row['level']}", style=style), told)
+            text.append(f"\n→ {in_commands(clean(row['remedy'], _LONGEST))}", style="bold")
+        table.add_row(Text(row["topic"]), Text(f"{mark} {row['level']}", style=style), text)
     out.print(table)
     _print_agents(out, report.get("agents", ()), report.get("agents_seen", 0))
     if "redis" in report:
@@ -89,8 +89,8 @@ def _print_agents(out: Console, agents: Sequence[Mapping[str, Json]], known: int
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("agent", no_wrap=True)
     table.add_column("seen", no_wrap=True)
-    for one in agents[:_AGENTS_SHOWN]:
-        table.add_row(Text(clean(one["agent_id"])), Text(f"{span(one['ago_s'])} ago"))
+    for agent in agents[:_AGENTS_SHOWN]:
+        table.add_row(Text(clean(agent["agent_id"])), Text(f"{span(agent['ago_s'])} ago"))
     out.print()
     out.print(table)
     if known > _AGENTS_SHOWN:
@@ -103,6 +103,6 @@ def _ground(report: Mapping[str, Json]) -> str:
     where = "REDIS_URL names it" if report["redis"] == "REDIS_URL" else clean(report["redis"], _LONGEST)
     modules = ", ".join(map(clean, report["modules"]))
     having = f", with the modules {modules}" if modules else ""
-    kept = f"documents {FORM_WORDS[report['documents']]}, key layout {report['layout']}"
+    text = f"documents {FORM_WORDS[report['documents']]}, key layout {report['layout']}"
     own = f"\ndcf {report['dcf']} on Python {report['python']}"
-    return f"{own}; Redis: {where}{having}; {kept}; {clean(report['server'], _LONGEST)}."
+    return f"{own}; Redis: {where}{having}; {text}; {clean(report['server'], _LONGEST)}."

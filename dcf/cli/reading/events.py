@@ -80,10 +80,10 @@ def events(
 def _print_file(file: Path, query: "EventQuery", cursor: str | None, limit: int | None, *, as_json: bool) -> None:
     from dcf.cli.reading.export_files import read_file
 
-    found = read_file(file).events_of(query)
-    ids = [one.get("id") for one in found]
+    events = read_file(file).events_of(query)
+    ids = [event.get("id") for event in events]
     first = ids.index(cursor) + 1 if cursor in ids else 0
-    for event in found[first:][:limit]:
+    for event in events[first:][:limit]:
         _print_one(event, as_json=as_json)
 
 
@@ -122,8 +122,8 @@ class _History:
 @contextmanager
 def _opened(workflow_id: str, query: "EventQuery") -> Iterator[_History]:
     if elsewhere():
-        with _opened_there(workflow_id, query) as found:
-            yield found
+        with _opened_there(workflow_id, query) as history:
+            yield history
         return
     with opening.application() as application:
         plane, histories = application.control_plane, application.histories
@@ -146,7 +146,7 @@ def _opened_there(workflow_id: str, query: "EventQuery") -> Iterator[_History]:
     from dcf.cli.places.place import place
     from dcf.cli.reading.answers import ask
 
-    wanted: dict[str, Json] = {
+    filters: dict[str, Json] = {
         "workflow_id": workflow_id,
         "states_json": sorted(query.states) or None,
         "types_json": sorted(query.types) or None,
@@ -157,7 +157,7 @@ def _opened_there(workflow_id: str, query: "EventQuery") -> Iterator[_History]:
     look: dict[str, Json] = {"workflow_id": workflow_id, "summary": True, "limit": 1}
     with place() as used:
         yield _History(
-            page=lambda last, most: ask(used, "read_run_events", **wanted, cursor=last, limit=most),
+            page=lambda last, most: ask(used, "read_run_events", **filters, cursor=last, limit=most),
             is_over=lambda: ask(used, "read_workflow_control_plane", **look)["meta"]["status"] != _RUNNING,
             document={},
             pause_s=_PAUSE_THERE_S,

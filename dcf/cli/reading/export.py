@@ -58,16 +58,16 @@ def export(
     if (workflow_id is None) == (file is None):
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     flags: dict[As, bool] = {"html": html, "markdown": markdown, "json": as_json}
-    asked: set[As] = {name for name, is_set in flags.items() if is_set} | ({named} if named else set())
-    if len(asked) > 1:
+    ases: set[As] = {name for name, is_set in flags.items() if is_set} | ({named} if named else set())
+    if len(ases) > 1:
         raise InvalidArgument("-o, --json, --html and --markdown exclude each other.", "Leave out all but one of them.")
-    form: As = next(iter(asked), "json")
+    form: As = next(iter(ases), "json")
     if file is not None and form not in _OF_FILES:
         raise InvalidArgument("The file is an export already.", "Add --html to make a page of it, or -o svg.")
     if file is not None:
-        found = read_file(file)
+        exported = read_file(file)
         with _opened(to) as out:
-            out.write(_OF_FILES[form](found.head, iter(found.states.items()), iter(found.events)))
+            out.write(_OF_FILES[form](exported.head, iter(exported.states.items()), iter(exported.events)))
     elif workflow_id is not None:
         _export_run(workflow_id, to, _form(form))
     if to != _STDOUT:
@@ -76,15 +76,15 @@ def export(
 
 def shown(file: Path) -> dict[str, Json]:
     """Return what `dcf show` prints of an exported run: its own states, and those that were open inside them."""
-    found = read_file(file)
-    own = (path for path, state in found.states.items() if "/" not in path or state.get("status") in _OPEN)
+    exported = read_file(file)
+    own = (path for path, state in exported.states.items() if "/" not in path or state.get("status") in _OPEN)
     return {
-        "meta": dict(found.meta),
-        "states": {path: found.state(path) for path in own},
-        "outputs": {path: state["output"] for path, state in found.states.items() if "output" in state},
+        "meta": dict(exported.meta),
+        "states": {path: exported.state(path) for path in own},
+        "outputs": {path: state["output"] for path, state in exported.states.items() if "output" in state},
         "more": {},
-        "findings": found.findings,
-        "exported_at": found.head["exported_at"],
+        "findings": exported.findings,
+        "exported_at": exported.head["exported_at"],
     }
 
 
@@ -157,14 +157,14 @@ def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], event
     from dcf.workflows.drawing.report import html_report
 
     shown = dict(islice(states, _STATES_SHOWN))
-    told = list(islice(events, _EVENTS_SHOWN))
+    shown_events = list(islice(events, _EVENTS_SHOWN))
     left_out = [
-        f"This page has the first {most:,} {what}; the JSON export has all."
-        for what, rest, most in (("states", states, _STATES_SHOWN), ("events", events, _EVENTS_SHOWN))
+        f"This page has the first {most:,} {kind}; the JSON export has all."
+        for kind, rest, most in (("states", states, _STATES_SHOWN), ("events", events, _EVENTS_SHOWN))
         if next(rest, None) is not None
     ]
     return html_report(
-        head, shown, told, _picture(head, shown), left_out, map(_worded, head["explanation"]["findings"])
+        head, shown, shown_events, _picture(head, shown), left_out, map(_worded, head["explanation"]["findings"])
     )
 
 
@@ -173,8 +173,8 @@ def _worded(finding: Mapping[str, Json]) -> dict[str, Json]:
     from dcf.cli.wording import as_command, in_commands
 
     remedy = finding["remedy"]
-    told = in_commands(remedy["sentence"], known=remedy["call"]["arguments"])
-    return {**finding, "remedy": {"sentence": told, "command": as_command(remedy["call"])}}
+    sentence = in_commands(remedy["sentence"], known=remedy["call"]["arguments"])
+    return {**finding, "remedy": {"sentence": sentence, "command": as_command(remedy["call"])}}
 
 
 def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:

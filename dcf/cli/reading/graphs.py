@@ -42,7 +42,7 @@ _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
 
 
 def graph(
-    what: Annotated[
+    source: Annotated[
         str | None,
         typer.Argument(
             metavar="FILE|RUN", help="Workflow or plain ASL machine (JSON, YAML), or a run's workflow_id (`dcf ls`)."
@@ -63,15 +63,15 @@ def graph(
     --json prints {workflow_id, workflow_name, status, statuses {path: status}, maps {path: {size, done, failed}},
     left_out}; of a file workflow_id and status are null, and statuses and maps are empty.
     """
-    if (what is None) == (file is None):
+    if (source is None) == (file is None):
         raise typer.BadParameter("Name a workflow file or a run, or an export with --file.", param_hint="FILE|RUN")
-    drawn = _exported(file) if file is not None else _drawn(what or "")
+    drawn = _exported(file) if file is not None else _drawn(source or "")
     if drawn.left_out:
         say(f"a part of the run: {drawn.left_out} or more states inside Parallel and Map were not looked at")
     if as_json or form == "json":
         picture = json_text(_document(drawn), indent=2) + "\n"
     else:
-        title = clean(drawn.meta.get("title") or drawn.meta.get("workflow_name") or what or file)
+        title = clean(drawn.meta.get("title") or drawn.meta.get("workflow_name") or source or file)
         picture = render(drawn.machine, drawn.statuses, drawn.shares, form=form, title=title)
     if to is None:
         typer.echo(picture, nl=False)
@@ -99,8 +99,8 @@ def render(
     return draw(machine, statuses, shares)
 
 
-def _drawn(what: str) -> "Survey":
-    return _file(Path(what)) if is_flow(what) or find_file(Path(what)) is not None else _run(what)
+def _drawn(file: str) -> "Survey":
+    return _file(Path(file)) if is_flow(file) or find_file(Path(file)) is not None else _run(file)
 
 
 def _exported(file: Path) -> "Survey":
@@ -135,28 +135,30 @@ def _file(path: Path) -> "Survey":
     return Survey(machine=machine, meta=meta, statuses={}, shares={}, left_out=0)
 
 
-def _run(what: str) -> "Survey":
+def _run(workflow_id: str) -> "Survey":
     """Read a run; does not connect to Redis when the argument cannot be the id of a run."""
-    if not _RUN_ID.match(what):
-        raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
+    if not _RUN_ID.match(workflow_id):
+        raise InvalidArgument(f"There is no file {workflow_id[:200]}.", _HINT)
     try:
-        drawn = _surveyed_there(what) if elsewhere() else _surveyed_here(what)
+        drawn = _surveyed_there(workflow_id) if elsewhere() else _surveyed_here(workflow_id)
     except (StoreUnavailable, StoreUnsuitable, ServerUnreachable) as error:
-        raise type(error)(f"There is no file {what}, and no run can be read: {error.message}", error.hint) from None
+        raise type(error)(
+            f"There is no file {workflow_id}, and no run can be read: {error.message}", error.hint
+        ) from None
     except DcfError as error:
         if error.code != UnknownRun.code:
             raise
-        raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
+        raise NotFound(f"There is no file and no run '{workflow_id}'.", _HINT) from None
     part = ", read in part" if drawn.left_out else ""
-    title = f"{drawn.meta.get('workflow_name')}: {what}, {run_word(drawn.meta)}{part}"
+    title = f"{drawn.meta.get('workflow_name')}: {workflow_id}, {run_word(drawn.meta)}{part}"
     return replace(drawn, meta={**drawn.meta, "title": title})
 
 
 def _surveyed_here(workflow_id: str) -> "Survey":
     from dcf.runs.views.survey import MOST
 
-    with opening.application() as found, patience("reading the run"):
-        return found.runs.survey(workflow_id, MOST)
+    with opening.application() as application, patience("reading the run"):
+        return application.runs.survey(workflow_id, MOST)
 
 
 def _surveyed_there(workflow_id: str) -> "Survey":
@@ -169,5 +171,7 @@ def _surveyed_there(workflow_id: str) -> "Survey":
 
 def _document(drawn: "Survey") -> dict[str, Json]:
     shown = {name: drawn.meta.get(name) for name in ("workflow_id", "workflow_name", "status")}
-    maps = {path: {"size": one.size, "done": one.done, "failed": one.failed} for path, one in drawn.shares.items()}
+    maps = {
+        path: {"size": share.size, "done": share.done, "failed": share.failed} for path, share in drawn.shares.items()
+    }
     return {**shown, "statuses": dict(drawn.statuses), "maps": maps, "left_out": drawn.left_out}

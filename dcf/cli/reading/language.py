@@ -134,11 +134,11 @@ def simulate(
     from dcf.workflows.simulation import simulate as run_simulation
 
     document = read_workflow(file)
-    given = read_input(file, run_input, values or ())
+    step = read_input(file, run_input, values or ())
     answers = {} if mocks is None else read_given(mocks, "--mocks")
     sent = () if signals is None else read_signals(read_given(signals, "--signals"))
     with patience("simulating the run"):
-        result = run_simulation(document, given, answers, signals=sent)
+        result = run_simulation(document, step, answers, signals=sent)
     if as_json:
         print_json(result)
     else:

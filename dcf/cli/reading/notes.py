@@ -59,22 +59,22 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
     """Return why a state has its status."""
     status, kind = doc["status"], doc.get("type")
     if status == "running":
-        told = _running(doc, now)
+        running = _running(doc, now)
     elif status == "pending" and kind == "Group":
-        told = "ends when it is sealed and all that is in it is done"
+        running = "ends when it is sealed and all that is in it is done"
     elif status == "pending":
         is_paused = kind is not None and not doc.get("last_error")
-        told = "continues now, in the middle of a long chain" if is_paused else _pending(doc, now)
+        running = "continues now, in the middle of a long chain" if is_paused else _pending(doc, now)
     else:
-        told = (
+        running = (
             doc.get("last_error") or _answered(doc) or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
         )
-    return clean(told)
+    return clean(running)
 
 
-def whom(asked: Mapping[str, Json]) -> str:
+def whom(request: Mapping[str, Json]) -> str:
     """Return whom a human task waits for, shortened for many."""
-    names = [*asked.get("to", ()), *(f"the group {name}" for name in asked.get("groups", ()))]
+    names = [*request.get("to", ()), *(f"the group {name}" for name in request.get("groups", ()))]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{' or '.join(names[:_NAMED])}{more}"
 
@@ -85,14 +85,14 @@ def open_question(doc: Mapping[str, Json]) -> str:
     if not waiting:
         return ""
     question = waiting[0]
-    asked = "the planner" if question.get("planner") else whom(question)
-    return f"waits for an answer of {asked} to {question['id']}: {question['title']}"
+    text = "the planner" if question.get("planner") else whom(question)
+    return f"waits for an answer of {text} to {question['id']}: {question['title']}"
 
 
 def _answered(doc: Mapping[str, Json]) -> str:
     """Return who answered a human task, and how."""
-    asked = doc.get("asked") or {}
-    return f"{asked['choice']}, by {asked.get('answered_by') or 'its deadline'}" if asked.get("choice") else ""
+    question = doc.get("asked") or {}
+    return f"{question['choice']}, by {question.get('answered_by') or 'its deadline'}" if question.get("choice") else ""
 
 
 def _running(doc: Mapping[str, Json], now: datetime) -> str:
@@ -107,9 +107,9 @@ def counts(doc: Mapping[str, Json]) -> str:
     scope, tally = doc.get("scope"), doc.get("tally") or {}
     if not isinstance(scope, dict):
         return "waits for its items" if doc.get("type") == "Map" and doc["status"] == "running" else ""
-    one, several = _PARTS.get(str(doc.get("type")), _PARTS["Map"])
+    one_word, several = _PARTS.get(str(doc.get("type")), _PARTS["Map"])
     size, done, failed = scope.get("size", 0), tally.get("done", 0), tally.get("failed", 0)
-    all_of_them = f"{size} {one if size == 1 else several}"
+    all_of_them = f"{size} {one_word if size == 1 else several}"
     bad = f", {failed} failed" if failed else ""
     if doc["status"] != "running":
         return all_of_them + bad
@@ -181,13 +181,13 @@ def _wait(doc: Mapping[str, Json], now: datetime) -> str:
 def _holder(doc: Mapping[str, Json], now: datetime) -> str:
     lease = doc.get("lease") or {}
     asks = open_question(doc)
-    held = f"held by {lease.get('owner_agent_id')}{f', who {asks}' if asks else ''}"
+    text = f"held by {lease.get('owner_agent_id')}{f', who {asks}' if asks else ''}"
     left = _left(lease.get("expires_at"), now)
     if left is None:
-        return held
+        return text
     if left > 0:
-        return f"{held}, lease ends in {left:.0f} s"
-    return f"{held}, lease has expired" + (f"; ready{_forwhom(doc)}" if doc.get("ready") else "")
+        return f"{text}, lease ends in {left:.0f} s"
+    return f"{text}, lease has expired" + (f"; ready{_forwhom(doc)}" if doc.get("ready") else "")
 
 
 def _left(moment: Json, now: datetime) -> float | None:
@@ -206,14 +206,14 @@ def span(seconds: float) -> str:
 
 def child_of(meta: Mapping[str, Json]) -> str:
     """Return which state of which run started this one; nothing for a run that a caller started."""
-    found = meta.get("parent")
-    return f"child of: {found.get('run')}, state {found.get('state')}" if isinstance(found, dict) else ""
+    parent = meta.get("parent")
+    return f"child of: {parent.get('run')}, state {parent.get('state')}" if isinstance(parent, dict) else ""
 
 
 def kept_signals(meta: Mapping[str, Json]) -> str:
     """Return the names of the signals that the run keeps for states to come."""
-    kept = meta.get("signals")
-    names = [str(one["name"]) for one in kept if isinstance(one, dict)] if isinstance(kept, list) else []
+    signals = meta.get("signals")
+    names = [str(signal["name"]) for signal in signals if isinstance(signal, dict)] if isinstance(signals, list) else []
     shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
     return f"signals kept: {shown} ({len(names)})" if names else ""
 
@@ -221,10 +221,10 @@ def kept_signals(meta: Mapping[str, Json]) -> str:
 def used_up(meta: Mapping[str, Json]) -> str:
     """Return what the work of the run used up, and what it may, as far as that is known."""
     sums, budget = meta.get("usage"), meta.get("budget")
-    told = []
+    parts = []
     if isinstance(sums, dict):
         cost = "".join(f", {amount} {currency}" for currency, amount in sums["cost"].items())
-        told.append(f"used: {sums['tokens_in']} tokens in, {sums['tokens_out']} out, {sums['seconds']:g} s{cost}")
+        parts.append(f"used: {sums['tokens_in']} tokens in, {sums['tokens_out']} out, {sums['seconds']:g} s{cost}")
     if isinstance(budget, dict):
-        told.append("budget: " + ", ".join(f"{name} {amount}" for name, amount in budget.items() if name != "issue"))
-    return "; ".join(told)
+        parts.append("budget: " + ", ".join(f"{name} {amount}" for name, amount in budget.items() if name != "issue"))
+    return "; ".join(parts)

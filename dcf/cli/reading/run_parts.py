@@ -45,15 +45,15 @@ def opened(workflow_id: str, *, is_copied: bool = False) -> Iterator[RunParts]:
         return
     from dcf.core.access.model import LOCAL
 
-    with opening.application() as found:
-        head = found.exports.head(workflow_id)
+    with opening.application() as application:
+        head = application.exports.head(workflow_id)
         if is_copied:
-            found.refusals.exported(LOCAL, "export_run", workflow_id)
-        journal, artifacts = found.exports.beside(workflow_id)
+            application.refusals.exported(LOCAL, "export_run", workflow_id)
+        journal, artifacts = application.exports.beside(workflow_id)
         yield RunParts(
             head=head,
-            states=found.exports.states(workflow_id),
-            events=(event.as_json() for event in found.exports.events(workflow_id)),
+            states=application.exports.states(workflow_id),
+            events=(event.as_json() for event in application.exports.events(workflow_id)),
             journal=journal,
             artifacts=artifacts,
         )

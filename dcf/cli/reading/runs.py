@@ -134,11 +134,11 @@ def _opened() -> "Iterator[Pages]":
         with place() as used:
             yield lambda query, **_: ask(used, "list_runs", **_arguments(query))
         return
-    with opening.run_list() as found:
+    with opening.run_list() as run_list:
 
         def read(query: "RunQuery", *, is_counted: bool = False) -> dict[str, Json]:
-            page = found.list_runs(query)
-            return (replace(page, counts=found.counted_once(page.counts)) if is_counted else page).as_json()
+            page = run_list.list_runs(query)
+            return (replace(page, counts=run_list.counted_once(page.counts)) if is_counted else page).as_json()
 
         yield read
 
@@ -162,15 +162,15 @@ def _reasons(rows: Sequence[Mapping[str, Json]]) -> dict[str, str]:
     from dcf.cli.places.place import place
     from dcf.cli.reading.answers import first_reason
 
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     if not rows:
-        return found
-    with place() as used, patience("runs explained:", lambda: len(found), len(rows)):
+        return reasons
+    with place() as used, patience("runs explained:", lambda: len(reasons), len(rows)):
         for row in rows:
             why = first_reason(used, row["workflow_id"])
             if why is not None:
-                found[row["workflow_id"]] = why
-    return found
+                reasons[row["workflow_id"]] = why
+    return reasons
 
 
 def _print(page: Mapping[str, Json], first: Sequence[Mapping[str, Json]], query: "RunQuery") -> None:
@@ -203,21 +203,21 @@ def _sums(page: Mapping[str, Json], shown: int, query: "RunQuery") -> str:
     of = f"{shown:,}" if many is None else f"{shown:,} of {max(many, shown):,}"
     by_status = [f"{count:,} {status}" for status, count in counts.items() if count]
     by_status += [f"{stuck:,} stuck"] if stuck else []
-    told = f"{of} {'run' if max(many or 0, shown) == 1 else 'runs'}"
-    told += f"; in all {', '.join(by_status)}." if by_status else "."
+    text = f"{of} {'run' if max(many or 0, shown) == 1 else 'runs'}"
+    text += f"; in all {', '.join(by_status)}." if by_status else "."
     if sum(counts.values()) < runs * _LISTED:
-        told += " Some were made by an earlier version; `dcf doctor --repair` lets filters find them, or an hour does."
+        text += " Some were made by an earlier version; `dcf doctor --repair` lets filters find them, or an hour does."
     if page["next_cursor"] is None:
-        return told
-    return f"{told} Older ones: {program()} ls{_repeated(query)} --cursor {page['next_cursor']}"
+        return text
+    return f"{text} Older ones: {program()} ls{_repeated(query)} --cursor {page['next_cursor']}"
 
 
 def _repeated(query: "RunQuery") -> str:
     """Return the options that the next page needs."""
     words = {"status": query.status, **{name: getattr(query, name) for name in _TEXTS}}
     words |= {"since": _time(query.since), "until": _time(query.until)}
-    given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
-    return "".join(given) + (" --stuck" if query.stuck else "") + (" --blocked" if query.blocked else "")
+    texts = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
+    return "".join(texts) + (" --stuck" if query.stuck else "") + (" --blocked" if query.blocked else "")
 
 
 def _time(micros: int | None) -> str | None:
@@ -241,8 +241,8 @@ def _progress(row: Mapping[str, Json]) -> str:
 
 def _workflows(rows: Sequence[Mapping[str, Json]]) -> list[str]:
     """Return each run's workflow with its version, and with its definition where one version has several."""
-    found = {(row["workflow_name"], row["version"], row["definition"]) for row in rows}
-    several = Counter((name, version) for name, version, _ in found)
+    workflows = {(row["workflow_name"], row["version"], row["definition"]) for row in rows}
+    several = Counter((name, version) for name, version, _ in workflows)
     return [_workflow(row, is_one=several[row["workflow_name"], row["version"]] == 1) for row in rows]
 
 

@@ -79,8 +79,8 @@ def doctor(
             report = health.examine_at(used)
     else:
         stay_here(what="--repair")
-        with opening.application() as found, patience("looking at Redis and all lists"):
-            report = health.examine(found, repair=repair)
+        with opening.application() as application, patience("looking at Redis and all lists"):
+            report = health.examine(application, repair=repair)
     if as_json:
         print_json(report)
     else:

@@ -52,13 +52,13 @@ def show_timeline(
     """
     if (workflow_id is None) == (file is None):
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
-    found = of_file(file) if file is not None else _of_run(workflow_id or "")
+    timeline = of_file(file) if file is not None else _of_run(workflow_id or "")
     if as_json:
-        print_json(found.as_json())
+        print_json(timeline.as_json())
     elif sys.stdout.isatty():
-        console().print(bars(found))
+        console().print(bars(timeline))
     else:
-        for line in lines(found):
+        for line in lines(timeline):
             typer.echo(line)
 
 
@@ -84,12 +84,12 @@ def made(
         if ended is not None and now is not None and ended <= now:
             expired[path] = ended
     left = iter(events)
-    found = timeline(islice(left, MOST_EVENTS), kinds, expired)
+    drawn = timeline(islice(left, MOST_EVENTS), kinds, expired)
     if next(left, None) is not None:
         say(f"only the first {MOST_EVENTS:,} events of the run were looked at")
-    if found is None:
+    if drawn is None:
         raise InvalidArgument("The run has no history.", "Name a run that has one: `dcf ls`.")
-    return found
+    return drawn
 
 
 def _machine(document: Json) -> "Machine | None":
@@ -107,8 +107,8 @@ def _lease_end(state: Mapping[str, Any]) -> int | None:
     """Return when the lease ends of a state that is worked on; None where there is none, or while it is judged."""
     is_worked_on = state.get("status") == "running" and state.get("type") is None
     lease = state.get("lease") if is_worked_on else None
-    held = isinstance(lease, Mapping) and lease.get("token") is not None
-    return from_text(lease.get("expires_at")) if held and lease is not None else None
+    is_leased = isinstance(lease, Mapping) and lease.get("token") is not None
+    return from_text(lease.get("expires_at")) if is_leased and lease is not None else None
 
 
 def _of_run(workflow_id: str) -> "Timeline":
@@ -116,21 +116,25 @@ def _of_run(workflow_id: str) -> "Timeline":
         return made(run.head, run.states, run.events)
 
 
-def lines(found: "Timeline") -> Iterator[str]:
+def lines(timeline: "Timeline") -> Iterator[str]:
     """Yield a line for each segment, its parts divided by tabs."""
-    for row in found.rows:
-        for one in row.segments:
-            length = (found.last if one.end is None else one.end) - one.start
-            lasts = "+" if one.end is None else ""
-            told = (f"attempt {one.attempt}" if one.attempt else "", one.agent or "", one.outcome or "")
-            start, took = (one.start - found.start) / SECOND, f"{length / SECOND:.3f}{lasts}"
-            parts = (clean(row.state), f"{start:.3f}", took, one.phase.value, *map(clean, told))
+    for row in timeline.rows:
+        for segment in row.segments:
+            length = (timeline.last if segment.end is None else segment.end) - segment.start
+            lasts = "+" if segment.end is None else ""
+            facts = (
+                f"attempt {segment.attempt}" if segment.attempt else "",
+                segment.agent or "",
+                segment.outcome or "",
+            )
+            start, took = (segment.start - timeline.start) / SECOND, f"{length / SECOND:.3f}{lasts}"
+            parts = (clean(row.state), f"{start:.3f}", took, segment.phase.value, *map(clean, facts))
             yield "\t".join(parts).rstrip("\t")
         if not row.segments and row.outcome:
             yield f"{clean(row.state)}\t\t\t{row.outcome}"
 
 
-def bars(found: "Timeline") -> Table:
+def bars(timeline: "Timeline") -> Table:
     """Return a table with a bar for each state, and how long it was ready and worked on."""
     table = Table(box=None, pad_edge=False, header_style="bold", caption=_legend(), caption_justify="left")
     table.add_column("state", overflow="ellipsis", no_wrap=True)
@@ -138,28 +142,28 @@ def bars(found: "Timeline") -> Table:
     for name in ("ready", "working"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("ended", no_wrap=True)
-    for row in found.rows:
-        ready, working = (_sum(row, name, found) for name in ("ready", "working"))
-        table.add_row(Text(clean(row.state)), _bar(row, found), ready, working, Text(row.outcome or "-"))
+    for row in timeline.rows:
+        ready, working = (_sum(row, name, timeline) for name in ("ready", "working"))
+        table.add_row(Text(clean(row.state)), _bar(row, timeline), ready, working, Text(row.outcome or "-"))
     return table
 
 
-def _bar(row: "StateTimes", found: "Timeline") -> Text:
+def _bar(row: "StateTimes", timeline: "Timeline") -> Text:
     """Draw the segments to scale; work is drawn last, so that short work is seen."""
-    whole = max(1, (found.end or found.last) - found.start)
+    whole = max(1, (timeline.end or timeline.last) - timeline.start)
     cells = [(" ", "")] * _BAR
-    for one in sorted(row.segments, key=lambda one: one.phase.value == "working"):
-        end = found.last if one.end is None else one.end
-        first = min(_BAR - 1, _BAR * max(0, one.start - found.start) // whole)
-        after = min(_BAR, max(first + 1, -(-_BAR * (end - found.start) // whole)))
-        cells[first:after] = [_CELLS[one.phase.value]] * (after - first)
+    for segment in sorted(row.segments, key=lambda item: item.phase.value == "working"):
+        end = timeline.last if segment.end is None else segment.end
+        first = min(_BAR - 1, _BAR * max(0, segment.start - timeline.start) // whole)
+        after = min(_BAR, max(first + 1, -(-_BAR * (end - timeline.start) // whole)))
+        cells[first:after] = [_CELLS[segment.phase.value]] * (after - first)
     return Text.assemble(*cells)
 
 
-def _sum(row: "StateTimes", phase: str, found: "Timeline") -> str:
+def _sum(row: "StateTimes", phase: str, timeline: "Timeline") -> str:
     from dcf.workflows.drawing.timeline import Phase
 
-    took = row.seconds_in(Phase(phase), found.last)
+    took = row.seconds_in(Phase(phase), timeline.last)
     return seconds(took) if took else "-"
 
 

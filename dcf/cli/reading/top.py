@@ -85,24 +85,27 @@ def _counted(name: str, page: Mapping[str, Json]) -> dict[str, Json]:
 def _by_agent(items: list[dict[str, Json]]) -> list[Json]:
     """Return each agent with what it holds, the one whose lease ends first before the others."""
     agents: dict[str, list[Json]] = {}
-    for one in sorted(items, key=lambda one: str(one.get("lease_expires_at", "~"))):
-        told = {name: one.get(name) for name in ("workflow_id", "state", "attempt", "since", "lease_expires_at")}
-        agents.setdefault(str(one.get("holder", "")), []).append(told)
+    for item in sorted(items, key=lambda element: str(element.get("lease_expires_at", "~"))):
+        document = {name: item.get(name) for name in ("workflow_id", "state", "attempt", "since", "lease_expires_at")}
+        agents.setdefault(str(item.get("holder", "")), []).append(document)
     return [{"agent": agent, "holds": holds} for agent, holds in agents.items() if agent]
 
 
 def view(document: Mapping[str, Json], height: int | None = None) -> RenderableType:
     """Return the two tables; with the height of a screen only as many rows as fit, of which runs get half or more."""
-    runs, held = document["runs"], [(one["agent"], what) for one in document["agents"] for what in one["holds"]]
+    runs, holdings = (
+        document["runs"],
+        [(agent["agent"], hold) for agent in document["agents"] for hold in agent["holds"]],
+    )
     room = None if height is None else max(2, height - _AROUND)
-    for_held = None if room is None else max(1, min(len(held), room - min(len(runs), (room + 1) // 2)))
+    for_held = None if room is None else max(1, min(len(holdings), room - min(len(runs), (room + 1) // 2)))
     for_runs = None if room is None or for_held is None else max(1, room - for_held)
     counts = document["counts"]
     working = len(document["agents"])
     agents = f"{working} or more agents" if document["more_held"] else f"{working} agent{'' if working == 1 else 's'}"
     standing = f"{counts.get('running', 0)} running, {counts.get('stuck', 0)} stuck"
     left = f"{standing}, {agents} at work  {str(document['at'])[11:19]}Z"
-    return Group(Text(left, style="bold"), _runs(runs[:for_runs]), Text(), _held(held[:for_held], document["at"]))
+    return Group(Text(left, style="bold"), _runs(runs[:for_runs]), Text(), _held(holdings[:for_held], document["at"]))
 
 
 def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
@@ -123,11 +126,11 @@ def _held(rows: list[tuple[Json, Mapping[str, Json]]], at: Json) -> RenderableTy
     now = from_text(at) or 0
     columns = ("agent", "holds", "attempt", "for", "lease")
     shown = table(*columns, whole=columns, overflow="ellipsis")
-    for agent, what in rows:
-        since, until = from_text(what["since"]), from_text(what["lease_expires_at"])
+    for agent, holding in rows:
+        since, until = from_text(holding["since"]), from_text(holding["lease_expires_at"])
         took = "" if since is None else span(max(0.0, seconds(now - since)))
-        place = f"{clean(what['workflow_id'])} {clean(what['state'])}"
-        shown.add_row(Text(clean(agent)), Text(place), Text(str(what["attempt"])), Text(took), _lease(until, now))
+        place = f"{clean(holding['workflow_id'])} {clean(holding['state'])}"
+        shown.add_row(Text(clean(agent)), Text(place), Text(str(holding["attempt"])), Text(took), _lease(until, now))
     return shown
 
 

@@ -36,8 +36,8 @@ def trace(
     if file is not None:
         from dcf.cli.reading.export_files import read_file
 
-        found = read_file(file)
-        _send(str(found.head.get("workflow_id")), found.meta, found.events, otlp, as_json=as_json)
+        exported = read_file(file)
+        _send(str(exported.head.get("workflow_id")), exported.meta, exported.events, otlp, as_json=as_json)
     elif workflow_id is not None:
         with _opened(workflow_id) as (meta, events):
             _send(workflow_id, meta, events, otlp, as_json=as_json)
@@ -47,9 +47,9 @@ def trace(
 def _opened(workflow_id: str) -> Iterator[tuple[Mapping[str, Json], Iterator[Mapping[str, Json]]]]:
     """Open the meta document of a run and its history, at the place in use."""
     if not elsewhere():
-        with opening.application() as found:
-            head = found.exports.head(workflow_id)
-            yield head["meta"], (event.as_json() for event in found.exports.events(workflow_id))
+        with opening.application() as application:
+            head = application.exports.head(workflow_id)
+            yield head["meta"], (event.as_json() for event in application.exports.events(workflow_id))
         return
     from dcf.cli.places.place import place
     from dcf.cli.reading.answers import ask, each_event

@@ -77,11 +77,11 @@ def print_error(error: DcfError) -> None:
         return
     _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red", _INDENT)
     at = error.place if isinstance(error, StoreUnavailable) else None
-    found = None if at is None else f"It was looked for at {at}."
+    text = None if at is None else f"It was looked for at {at}."
     from dcf.cli.wording import in_commands  # the table of calls, which most commands need not load
 
-    for told in filter(None, (found, error.hint, *notes_of(error))):
-        _line(out, f"     {in_commands(clean(told, _LONGEST))}", indent=_INDENT)
+    for sentence in filter(None, (text, error.hint, *notes_of(error))):
+        _line(out, f"     {in_commands(clean(sentence, _LONGEST))}", indent=_INDENT)
 
 
 def _print_complaints(out: Console, error: DcfError) -> None:
@@ -103,8 +103,8 @@ def _print_problems(out: Console, error: InvalidDefinition) -> None:
     for problem in error.problems:
         at = places.get(problem.path)
         place = "" if at is None else f" (line {at.line}, column {at.column})"
-        told = f"{problem.code}: {problem.message} {in_commands(problem.hint)}"
-        _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST), indent=2 * _INDENT)
+        text = f"{problem.code}: {problem.message} {in_commands(problem.hint)}"
+        _line(out, clean(f"     {problem.path or '/'}{place}: {text}", _LONGEST), indent=2 * _INDENT)
     _line(out, "     Correct the workflow; `dcf validate FILE` checks it without running it.")
 
 
@@ -148,14 +148,14 @@ def run_view(
 
 def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None) -> Table:
     """Return one row per state, with open states inside it below: status, attempts, duration and the reason."""
-    found = [(row, clean("  " * row.depth + row.label)) for row in tree(states, more or {})]
+    labelled = [(row, clean("  " * row.depth + row.label)) for row in tree(states, more or {})]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for _, name in found))
+    table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for _, name in labelled))
     table.add_column("status", no_wrap=True, min_width=11)
     table.add_column("attempts", justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("note", overflow="ellipsis")
-    for row, name in found:
+    for row, name in labelled:
         if row.path is None:
             table.add_row(Text(name, style="dim", no_wrap=True, overflow="ellipsis"))
             continue
@@ -167,9 +167,9 @@ def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, i
 
 def _print_why(out: Console, about: Mapping[str, Json]) -> None:
     """Print why a run did not succeed: its error and cause; a cancelled run has the reason as its cause."""
-    told = [clean(about[name], _LONGEST) for name in ("error", "cause") if about.get(name) is not None]
-    if told:
-        _line(out, ": ".join(told), "red")
+    cleans = [clean(about[name], _LONGEST) for name in ("error", "cause") if about.get(name) is not None]
+    if cleans:
+        _line(out, ": ".join(cleans), "red")
 
 
 def print_document(out: Console, document: Json) -> None:
@@ -189,9 +189,9 @@ def print_run(document: Mapping[str, Json]) -> None:
         if meta.get(name) is not None:
             value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
             _line(out, f"{name}: {clean(value, _LONGEST)}")
-    for told in (child_of(meta), kept_signals(meta), used_up(meta)):
-        if told:
-            _line(out, clean(told, _LONGEST))
+    for sentence in (child_of(meta), kept_signals(meta), used_up(meta)):
+        if sentence:
+            _line(out, clean(sentence, _LONGEST))
     print_outcome(meta)
 
 
@@ -206,8 +206,8 @@ def print_outcome(meta: Mapping[str, Json]) -> None:
 def print_event(event: Mapping[str, Json]) -> None:
     """Print one event for `dcf runs events`."""
     data = {name: value for name, value in event.items() if name not in {"id", "at", "type", "state"}}
-    told = " ".join(f"{clean(name)}={clean(value)}" for name, value in data.items() if value is not None)
-    line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}".rstrip()
+    fields = " ".join(f"{clean(name)}={clean(value)}" for name, value in data.items() if value is not None)
+    line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {fields}".rstrip()
     if sys.stdout.isatty():
         print_wrapped(console(), Text(line), indent=14)
     else:

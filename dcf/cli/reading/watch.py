@@ -83,9 +83,9 @@ def _opened(workflow_id: str, say: Callable[[str], None]) -> Iterator[tuple[_Rea
         return
     from dcf.cli.places.here import ToolsHere
 
-    with opening.application() as found:
-        here = Place(place_in_use(), ToolsHere(found))
-        yield partial(overview, here, workflow_id, EACH), Obstacle(found.health, say).tell
+    with opening.application() as application:
+        here = Place(place_in_use(), ToolsHere(application))
+        yield partial(overview, here, workflow_id, EACH), Obstacle(application.health, say).tell
 
 
 def _say_nothing() -> None:

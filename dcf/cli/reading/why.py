@@ -76,8 +76,8 @@ def print_ended(document: Mapping[str, Json]) -> None:
         attempts = (
             f" after {doc['attempts']} {'attempt' if doc['attempts'] == 1 else 'attempts'}" if doc["attempts"] else ""
         )
-        told = f"! {path} failed{attempts}: {doc.get('last_error') or 'no error was recorded'}"
-        print_wrapped(out, Text(clean(told, _LONGEST), style="yellow"), indent=2)
+        text = f"! {path} failed{attempts}: {doc.get('last_error') or 'no error was recorded'}"
+        print_wrapped(out, Text(clean(text, _LONGEST), style="yellow"), indent=2)
     reason = [str(meta[name]) for name in ("error", "cause", "finalize_note") if meta.get(name)]
     if not failed and reason:
         print_wrapped(out, Text(clean(": ".join(reason), _LONGEST)), indent=2)
@@ -110,7 +110,7 @@ def print_explanation(document: Mapping[str, Json]) -> None:
 
 def print_findings(findings: Sequence[Mapping[str, Json]]) -> None:
     """Print what holds a run up, below the run: all that is stuck, else the first finding about normal progress."""
-    for finding in [one for one in findings if one.get("stuck")] or findings[:1]:
+    for finding in [finding for finding in findings if finding.get("stuck")] or findings[:1]:
         print_finding(finding)
 
 
@@ -118,8 +118,8 @@ def print_finding(finding: Mapping[str, Json]) -> None:
     """Print one finding: yellow if it is stuck, plain if it ends automatically."""
     out = console()
     mark, style = ("!", "yellow") if finding.get("stuck") else ("·", "")
-    told = f"{mark} {finding['cause']}: {clean(finding['sentence'], _LONGEST)}"
-    print_wrapped(out, Text(told, style=style), indent=2)
+    text = f"{mark} {finding['cause']}: {clean(finding['sentence'], _LONGEST)}"
+    print_wrapped(out, Text(text, style=style), indent=2)
     facts = [
         f"{name}={_shown(value)}"
         for name, value in finding["evidence"].items()
@@ -129,15 +129,15 @@ def print_finding(finding: Mapping[str, Json]) -> None:
         print_wrapped(out, Text(f"  {' '.join(facts)}", style="dim"), indent=4)
     remedy = finding["remedy"]
     call = remedy["call"]
-    told = in_commands(clean(remedy["sentence"], _LONGEST), known=call["arguments"])
-    print_wrapped(out, Text(f"  → {told}"), indent=4)
+    text = in_commands(clean(remedy["sentence"], _LONGEST), known=call["arguments"])
+    print_wrapped(out, Text(f"  → {text}"), indent=4)
     out.print(Text(f"    {clean(as_command(call), _LONGEST)}", style="bold"), soft_wrap=True)
 
 
 def _shown(value: Json) -> str:
     """Return a fact on one line."""
     if isinstance(value, list):
-        return ",".join(clean(one) for one in value)
+        return ",".join(clean(part) for part in value)
     if isinstance(value, dict):
-        return ",".join(f"{clean(name)}:{'never' if one is None else clean(one)}" for name, one in value.items())
+        return ",".join(f"{clean(name)}:{'never' if part is None else clean(part)}" for name, part in value.items())
     return clean(value, _LONGEST)

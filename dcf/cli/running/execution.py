@@ -162,6 +162,6 @@ def _ending(job: Job, planner: Planner) -> Ending:
 
 def _outcome(doc: Mapping[str, Json]) -> dict[str, Json]:
     """Return how a state ended; for a Parallel or Map also its size and counts."""
-    kept = ("status", "attempts", "started_at", "finished_at")
+    members = ("status", "attempts", "started_at", "finished_at")
     rare = ("type", "scope", "tally")
-    return {name: doc[name] for name in kept} | {name: doc[name] for name in rare if name in doc}
+    return {name: doc[name] for name in members} | {name: doc[name] for name in rare if name in doc}

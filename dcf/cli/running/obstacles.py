@@ -34,14 +34,14 @@ class Obstacle:
             return
         self._next = time.monotonic() + _EVERY_S
         stopping = [finding for finding in self._health.checked().findings if finding.stops_calls]
-        said = tuple(in_commands(f"{finding.sentence} {finding.remedy or ''}".rstrip()) for finding in stopping)
-        if said == self._said:
+        sentences = tuple(in_commands(f"{finding.sentence} {finding.remedy or ''}".rstrip()) for finding in stopping)
+        if sentences == self._said:
             return
-        for sentence in said:
+        for sentence in sentences:
             self._say(f"waiting: {sentence}")
-        if not said:
+        if not sentences:
             self._say("continuing: Redis accepts writes again.")
-        self._said = said
+        self._said = sentences
 
 
 class Silence:

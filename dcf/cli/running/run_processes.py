@@ -87,8 +87,8 @@ def start_without_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner
     """Start workers that have the control plane in their own process; they stop when the stack is closed."""
     from dcf.tools.calling.direct import DirectTools, control_plane_here
 
-    found = place.open(stack)
-    here = stack.enter_context(control_plane_here(found))
+    application = place.open(stack)
+    here = stack.enter_context(control_plane_here(application))
     crew = stack.enter_context(ChildProcesses(place.logs, {}))
     _start_workers(job, crew, place, "--direct")
     return Planner(DirectTools(here, PATIENCE_S), crew, place)
@@ -105,7 +105,10 @@ def _start_workers(
         return
     options = ["--lease-ttl", str(job.lease_ttl_s), "--concurrency", str(job.concurrency), *_states(job), *more]
     first, *others = job.agent_ids
-    commands = {one: ["worker", "--leash", "--agent-id", one, *options, "--", job.workers] for one in job.agent_ids}
+    commands = {
+        agent_id: ["worker", "--leash", "--agent-id", agent_id, *options, "--", job.workers]
+        for agent_id in job.agent_ids
+    }
     crew.start_loaded(first, commands[first], "functions", _left(place), environment=environment)
     for agent_id in others:
         crew.start(agent_id, commands[agent_id], environment=environment)

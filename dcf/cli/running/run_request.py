@@ -70,15 +70,16 @@ class Job:
         return [first, *(f"{first}-{copy}" for copy in range(2, self.copies + 1))]
 
 
-def read_assignments(given: Sequence[str], definition: Definition) -> dict[str, list[str]]:
+def read_assignments(assignments: Sequence[str], definition: Definition) -> dict[str, list[str]]:
     """Return the agents of Tasks, from STATE=AGENT; several for one Task are a pool."""
     pools: dict[str, list[str]] = {}
-    for one in given:
-        state, equals, agent = one.partition("=")
+    for assignment in assignments:
+        state, equals, agent = assignment.partition("=")
         if not equals or state not in definition.skills:
             known = ", ".join(definition.skills) or "none"
             raise InvalidArgument(
-                f"--assign '{one[:80]}' names no Task of the workflow.", f"Write STATE=AGENT; the Tasks are: {known}."
+                f"--assign '{assignment[:80]}' names no Task of the workflow.",
+                f"Write STATE=AGENT; the Tasks are: {known}.",
             )
         pools.setdefault(state, []).append(check_id(agent, "--assign"))
     return pools

@@ -33,9 +33,9 @@ def waits_of(states: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(f"{clean(path)} waited for {whom(doc['asked'])}." for path, doc in states.items() if _waits(doc))
 
 
-def _name(asked: Mapping[str, Json]) -> str:
+def _name(request: Mapping[str, Json]) -> str:
     """Return the arguments that say who answers; a name in capitals is to be filled in."""
-    people, groups = asked.get("to") or (), asked.get("groups") or ()
+    people, groups = request.get("to") or (), request.get("groups") or ()
     return clean(people[0]) if people else f"NAME --group {clean(groups[0])}" if groups else "NAME"
 
 

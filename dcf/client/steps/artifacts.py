@@ -50,8 +50,8 @@ def put_artifact(
     for number in range(1, of + 1):
         piece = data[(number - 1) * _PART : number * _PART]
         part = {"part": number, "of": of} if of > 1 else {}
-        told = {**wish, **part, "content": base64.b64encode(piece).decode()}
-        answer = accepted((yield ToolCall("put_artifact", told)))
+        put = {**wish, **part, "content": base64.b64encode(piece).decode()}
+        answer = accepted((yield ToolCall("put_artifact", put)))
         if answer["artifact"] is not None:  # the last part, or it was there before
             return read(KeptArtifact, answer["artifact"])
     raise DcfError("The artifact is not whole, although all its parts were sent.", "Send it again.")
@@ -61,18 +61,18 @@ def get_artifact(
     workflow_id: str, artifact_id: str, *, offset: int = 0, length: int | None = None
 ) -> Conversation[ReadArtifact]:
     """Return an artifact with its bytes: all, or `length` from `offset` on. They are compared with its SHA-256."""
-    found, at, answer = b"", offset, None
-    while answer is None or (at is not None and (length is None or len(found) < length)):
-        most = _READ if length is None else min(_READ, length - len(found))
+    data, at, answer = b"", offset, None
+    while answer is None or (at is not None and (length is None or len(data) < length)):
+        most = _READ if length is None else min(_READ, length - len(data))
         arguments = {"workflow_id": workflow_id, "artifact_id": artifact_id, "offset": at, "length": max(1, most)}
         answer = accepted((yield ToolCall("get_artifact", {**arguments, "encoding": "base64"})))
-        found += base64.b64decode(answer["content"])
+        data += base64.b64decode(answer["content"])
         at = answer["next_offset"]
-    kept = read(KeptArtifact, answer["artifact"])
-    is_whole = offset == 0 and len(found) == kept.size
-    if is_whole and sha256_of(found) != kept.sha256:
+    artifact = read(KeptArtifact, answer["artifact"])
+    is_whole = offset == 0 and len(data) == artifact.size
+    if is_whole and sha256_of(data) != artifact.sha256:
         raise DcfError("The content that arrived is not that of the artifact.", "Read it again.")
-    return ReadArtifact(artifact=kept, content=found if length is None else found[:length], offset=offset)
+    return ReadArtifact(artifact=artifact, content=data if length is None else data[:length], offset=offset)
 
 
 def _data_of(content: bytes | str | Path, name: str | None) -> tuple[bytes, str]:

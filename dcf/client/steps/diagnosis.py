@@ -37,14 +37,14 @@ def events(
     """
     if follow and (newest_first or until is not None):
         raise InvalidArgument("follow begins with the oldest event.", "Leave out newest_first and until, or follow.")
-    wanted = given(
+    filters = given(
         states_json=listed(states),
         types_json=listed(types),
         since=moment_text(since),
         until=moment_text(until),
         newest_first=newest_first or None,
     )
-    return _events(workflow_id, wanted, cursor, follow=follow)
+    return _events(workflow_id, filters, cursor, follow=follow)
 
 
 def export(workflow_id: str) -> Conversation[RunExport]:
@@ -73,12 +73,12 @@ def export(workflow_id: str) -> Conversation[RunExport]:
             )
 
 
-def _events(workflow_id: str, wanted: dict[str, Json], last: str | None, *, follow: bool) -> Stream[RunEvent]:
+def _events(workflow_id: str, filters: dict[str, Json], last: str | None, *, follow: bool) -> Stream[RunEvent]:
     waits = pauses()
     while True:
         # The status is read before the events: if the run had ended by then, all its events are there.
         is_last = not follow or (yield from status_of(workflow_id)) != "running"
-        arguments = {"workflow_id": workflow_id, **wanted}
+        arguments = {"workflow_id": workflow_id, **filters}
         page = accepted((yield ToolCall("read_run_events", {**arguments, **given(cursor=last)})))
         for event in page["events"]:
             last = event["id"]

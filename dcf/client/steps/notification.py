@@ -21,7 +21,7 @@ def notify(
         return (yield from call)
     arguments = {"workflow_id": workflow_id, "state": state, "reason": reason, "payload_json": sent}
     answer = accepted((yield ToolCall("notify_if_ready", given(**arguments))))
-    told = NotifiedAgent(
+    notified_agent = NotifiedAgent(
         state=state,
         agent_id=answer["agent_id"],
         sent=answer["skipped"] is False,
@@ -30,4 +30,4 @@ def notify(
         message_id=answer["message_id"],
         run_id=answer["run_id"],
     )
-    return NotifiedAgents(workflow_id=workflow_id, targets=(told,))
+    return NotifiedAgents(workflow_id=workflow_id, targets=(notified_agent,))

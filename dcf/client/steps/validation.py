@@ -12,6 +12,6 @@ from dcf.verbs.records.validation import ValidatedWorkflow
 
 def validate(workflow: Mapping[str, Json] | Path, *, agents: Agents | None = None) -> Conversation[ValidatedWorkflow]:
     """Check a workflow in any form, with all that it imports and names on the server; a faulty one is no error."""
-    asked = given(workflow_json=document_text(workflow), agents_map_json=agents_text(agents))
-    answer = yield ToolCall("validate_workflow", asked)
+    call_arguments = given(workflow_json=document_text(workflow), agents_map_json=agents_text(agents))
+    answer = yield ToolCall("validate_workflow", call_arguments)
     return read(ValidatedWorkflow, answer)

@@ -47,11 +47,11 @@ def claim_work(
     request_id: str | None = None,
 ) -> Conversation[ClaimedWork | None]:
     """Take the next ready state of all runs; None if there is none. Only one caller gets each."""
-    wanted = given(project=project, workflow=workflow, workflow_id=workflow_id, skill=skill)
+    expected = given(project=project, workflow=workflow, workflow_id=workflow_id, skill=skill)
     answer = yield ToolCall(
         "find_work",
         {
-            **wanted,
+            **expected,
             "agent_id": agent_id,
             "claim": True,
             "lease_ttl_s": lease_ttl_s,

@@ -142,8 +142,8 @@ def key_text(key_id: str, secret: str) -> str:
 
 def key_id_of(text: str) -> str | None:
     """Return the id in a key; None if the text is not of the form of a key."""
-    found = _TEXT.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
-    return None if found is None else found[1]
+    match = _TEXT.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    return None if match is None else match[1]
 
 
 def digest_of(text: str) -> str:

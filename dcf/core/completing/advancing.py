@@ -45,14 +45,14 @@ def take(
     """Record an advance and the advances that failed items of Maps cause; return More if something was not read."""
     pending = deque([advance])
     while pending:
-        found = pending.popleft()
-        more = missing(snapshot, state, found)
+        popleft = pending.popleft()
+        more = missing(snapshot, state, popleft)
         if more is not None:
             return more
-        step.apply(found, claimant)
+        step.apply(popleft, claimant)
         pending += [
             _bear(step, snapshot, failed, definition, context)
-            for failed in found.steps
+            for failed in popleft.steps
             if isinstance(failed, BranchFailed) and _is_counted(step, snapshot, failed)
         ]
     if snapshot.void or step.remaining.closed:
@@ -68,7 +68,7 @@ def _entered_again(step: Transition, snapshot: Snapshot, left: str) -> dict[str,
     ended = {
         path: doc
         for path, doc in snapshot.states.items()
-        if path != left and not doc.status.is_terminal and any(within(path, one) for one in step.remaining.closed)
+        if path != left and not doc.status.is_terminal and any(within(path, scope) for scope in step.remaining.closed)
     }
     return {path: doc for path, doc in {**ended, **snapshot.void}.items() if path in step.writes.states}
 

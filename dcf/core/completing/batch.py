@@ -46,8 +46,8 @@ def update_all(
     left = requests[-1].claim_most if requests else 0
     for request in requests:
         is_last = request is requests[-1]
-        wanted = _claiming(request, left) if is_last else replace(_claiming(request, left), only_entered=True)
-        decision = progress.update(snapshot, wanted, definition, context)
+        update = _claiming(request, left) if is_last else replace(_claiming(request, left), only_entered=True)
+        decision = progress.update(snapshot, update, definition, context)
         if isinstance(decision.answer, More):
             return Decision(answer=decision.answer)
         answers.append(decision.answer)
@@ -57,8 +57,8 @@ def update_all(
             snapshot = _after(snapshot, decision.changes)
     return Decision(
         answer=tuple(answers),
-        changes=_together([one.changes for one in made if one.changes is not None]),
-        remaining=reduce(_both, (one.remaining for one in made), Remaining()),
+        changes=_together([item.changes for item in made if item.changes is not None]),
+        remaining=reduce(_both, (item.remaining for item in made), Remaining()),
     )
 
 
@@ -77,7 +77,7 @@ def claims_of(answers: Iterable[Updated | Refusal]) -> int:
 def _after(snapshot: Snapshot, changes: WriteSet) -> Snapshot:
     """Return what the next write would read if these changes were committed."""
     counted = {path: read.plus(changes.ended.get(path, Tally())) for path, read in snapshot.tallies.items()}
-    found = fenced(
+    after = fenced(
         replace(
             snapshot,
             meta=None if snapshot.meta is None else _after_patch(snapshot.meta, changes.meta),
@@ -90,7 +90,7 @@ def _after(snapshot: Snapshot, changes: WriteSet) -> Snapshot:
             signals=changes.signals[-1] if changes.signals else snapshot.signals,
         )
     )
-    return replace(found, void={**snapshot.void, **found.void})
+    return replace(after, void={**snapshot.void, **after.void})
 
 
 def _after_charges(sums: Mapping[str, int] | None, changes: WriteSet) -> Mapping[str, int] | None:
@@ -129,12 +129,12 @@ def _joined(values: list[Any]) -> Any:
 
 
 def _merged(values: list[dict[Any, Any]]) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
+    merged: dict[Any, Any] = {}
     for value in values:
         for place, new in value.items():
-            old = found.get(place)
-            found[place] = old.plus(new) if isinstance(old, Tally) and isinstance(new, Tally) else new
-    return found
+            old = merged.get(place)
+            merged[place] = old.plus(new) if isinstance(old, Tally) and isinstance(new, Tally) else new
+    return merged
 
 
 def _both(before: Remaining, more: Remaining) -> Remaining:

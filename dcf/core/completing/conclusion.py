@@ -40,8 +40,8 @@ class Conclusion:
 
     def arguments(self) -> dict[str, Json]:
         """Return the arguments of the request, for its fingerprint."""
-        told = [self.failed, self.output, self.error, self.cause]
-        return {"state": self.state, "epoch": self.epoch, "told": told}
+        result = [self.failed, self.output, self.error, self.cause]
+        return {"state": self.state, "epoch": self.epoch, "told": result}
 
 
 def conclude(
@@ -98,5 +98,5 @@ def ended(
 
 def _event(request: RunRequest, wish: Conclusion, epoch: int) -> Event:
     """Return the history entry that says what ended the state, and how."""
-    told: dict[str, Json] = {"epoch": epoch, "how": "error" if wish.failed else "output", "via": wish.by, **wish.told}
-    return Event(type="StateConcluded", state=wish.state, data=request.told(**told))
+    data: dict[str, Json] = {"epoch": epoch, "how": "error" if wish.failed else "output", "via": wish.by, **wish.told}
+    return Event(type="StateConcluded", state=wish.state, data=request.told(**data))

@@ -116,10 +116,10 @@ def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:
     return FollowUp(what="join", path=path, epoch=epoch, size=scope.size) if tally.done >= scope.size else None
 
 
-def is_visit(snapshot: Snapshot, wanted: FollowUp) -> bool:
+def is_visit(snapshot: Snapshot, follow_up: FollowUp) -> bool:
     """Return True if the scope is still in the visit that the follow-up is about."""
-    doc = snapshot.states.get(wanted.path)
-    return doc is not None and doc.lease.epoch == wanted.epoch
+    doc = snapshot.states.get(follow_up.path)
+    return doc is not None and doc.lease.epoch == follow_up.epoch
 
 
 def wanted_items(snapshot: Snapshot, path: str, definition: Definition, context: Context) -> NeedItems | None:
@@ -271,9 +271,9 @@ def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:
     return is_running and doc.status is Status.RUNNING and doc.is_scope
 
 
-def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: What) -> bool:
-    wanted = follow_up(path, doc, tally) if _is_open(snapshot, doc) else None
-    return wanted is not None and wanted.what == what
+def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, due: What) -> bool:
+    due_step = follow_up(path, doc, tally) if _is_open(snapshot, doc) else None
+    return due_step is not None and due_step.what == due
 
 
 def _waits_for_items(doc: StateDoc) -> bool:
@@ -281,8 +281,8 @@ def _waits_for_items(doc: StateDoc) -> bool:
 
 
 def _entry(snapshot: Snapshot, path: str) -> Entry:
-    kept = snapshot.scopes.get(path)
-    return NOTHING_KEPT if kept is None else kept.entry
+    scope = snapshot.scopes.get(path)
+    return NOTHING_KEPT if scope is None else scope.entry
 
 
 def with_joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:

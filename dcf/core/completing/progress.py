@@ -288,11 +288,11 @@ def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refus
 
 
 def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More]:
-    given = release(snapshot, Release(state=request.state, token=request.token))
-    if isinstance(given.answer, Refusal | More):
-        return Decision(answer=given.answer)
-    answer = Updated(status=given.answer.doc.status, doc=given.answer.doc, output_written=False)
-    return Decision(answer=answer, changes=given.changes)
+    given_back = release(snapshot, Release(state=request.state, token=request.token))
+    if isinstance(given_back.answer, Refusal | More):
+        return Decision(answer=given_back.answer)
+    answer = Updated(status=given_back.answer.doc.status, doc=given_back.answer.doc, output_written=False)
+    return Decision(answer=answer, changes=given_back.changes)
 
 
 def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal | More]:
@@ -308,8 +308,8 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
     )
     moved: dict[receipts.Place, Receipt] = {}
     if request.key is not None:
-        told = Updated(status=status, doc=written, output_written=request.has_output)
-        written, moved = receipts.keep(request.state, written, receipt_of(request, told, now))
+        updated = Updated(status=status, doc=written, output_written=request.has_output)
+        written, moved = receipts.keep(request.state, written, receipt_of(request, updated, now))
     event = Event(
         type="StateUpdated",
         state=request.state,

@@ -54,6 +54,6 @@ def _claimed_before(states: tuple[str, ...], request: "Update") -> tuple[Leased,
         return ()
     leases = ((state, Lease(token=next_token(request.token, state))) for state in states)
     return tuple(
-        Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=held))
-        for state, held in leases
+        Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=lease))
+        for state, lease in leases
     )

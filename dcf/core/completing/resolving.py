@@ -50,8 +50,8 @@ class Resolve:
 
     def arguments(self) -> dict[str, Json]:
         """Return the arguments of the request, for its fingerprint."""
-        told = [self.output, self.error, self.cause, self.handled, self.epoch, *([True] if self.force else [])]
-        return {"state": self.state, "how": self.how, "told": told, "agents": list(self.agents)}
+        result = [self.output, self.error, self.cause, self.handled, self.epoch, *([True] if self.force else [])]
+        return {"state": self.state, "how": self.how, "told": result, "agents": list(self.agents)}
 
 
 def wish_of(
@@ -68,17 +68,17 @@ def wish_of(
 ) -> Resolve:
     """Return the wish that these arguments of a caller mean; raise InvalidArgument where they contradict each other."""
     named: dict[How, bool] = {"output": output is not MISSING, "error": error is not None, "skip": skip}
-    asked = [how for how, is_named in named.items() if is_named]
-    if len(asked) > 1:
-        one, other = asked[:2]
-        raise InvalidArgument(f"A state is ended in one way, not by {one} and {other}.", f"Pass {one} or {other}.")
+    hows = [how for how, is_named in named.items() if is_named]
+    if len(hows) > 1:
+        first, other = hows[:2]
+        raise InvalidArgument(f"A state is ended in one way, not by {first} and {other}.", f"Pass {first} or {other}.")
     if error is None and (cause is not None or handled):
         raise InvalidArgument("cause and handled go with an error.", "Name the error, or leave them out.")
     if output is MISSING and force:
         raise InvalidArgument("force goes with an output.", "Give an output, or leave force out.")
     return Resolve(
         state=state,
-        how=asked[0] if asked else None,
+        how=hows[0] if hows else None,
         output=None if output is MISSING else output,
         error=error,
         cause=cause,
@@ -203,7 +203,7 @@ def _assign(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecisi
         assert freed is not None, "a lease that is held can be released"
         changes = replace(freed, notices=stop_notices({state: doc}))
     after = changes.states.get(state, doc)
-    told = [ready_again(state, after, now, "assigned")] if after.is_claimable(now) else []
+    notices = [ready_again(state, after, now, "assigned")] if after.is_claimable(now) else []
     answer: dict[str, Json] = {
         "state": state,
         "state_status": after.status.value,
@@ -217,7 +217,7 @@ def _assign(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecisi
             changes,
             meta=_agents_patch(snapshot, wish),
             events=[_event(request, wish, doc, doc.lease.epoch), *changes.events],
-            notices=[*changes.notices, *told],
+            notices=[*changes.notices, *notices],
             assigned=wish.agents,
         ),
     )
@@ -235,10 +235,10 @@ def _agents_patch(snapshot: Snapshot, wish: Resolve) -> dict[str, Json]:
 
 def _event(request: RunRequest, wish: Resolve, doc: StateDoc, epoch: int) -> Event:
     """Return the history entry that says how the state was resolved, why, and who held it."""
-    told: dict[str, Json] = {"epoch": epoch, "how": wish.how or "assign"}
-    told |= {"agents": list(wish.agents)} if wish.agents else {}
-    told |= {"held_by": doc.lease.owner_agent_id} if doc.lease.token is not None else {}
-    return Event(type="StateResolved", state=wish.state, data=request.told(**told))
+    data: dict[str, Json] = {"epoch": epoch, "how": wish.how or "assign"}
+    data |= {"agents": list(wish.agents)} if wish.agents else {}
+    data |= {"held_by": doc.lease.owner_agent_id} if doc.lease.token is not None else {}
+    return Event(type="StateResolved", state=wish.state, data=request.told(**data))
 
 
 def _told(step: Transition, wish: Resolve) -> dict[str, Json]:

@@ -116,8 +116,8 @@ class Transition:
 
     def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:
         """Record that the run failed, and in which state, if it was one."""
-        told = {"error": error, "cause": cause}
-        self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=state, data=told))
+        data = {"error": error, "cause": cause}
+        self._end(RunStatus.FAILED, data, Event(type="RunFailed", state=state, data=data))
 
     def decision(self, answer: Answer) -> Decision[Answer]:
         """Return the decision: this answer, and everything that was collected."""
@@ -152,8 +152,8 @@ class Transition:
                 self._enter(step, claimant)
             case TakenSignal():
                 doc = self._opened(step.path, step.source, Status.RUNNING)
-                given = self._given(step.entry, step.effective)
-                self.signals = take_signal(self.writes, step, doc, given, self.signals)
+                task_input = self._given(step.entry, step.effective)
+                self.signals = take_signal(self.writes, step, doc, task_input, self.signals)
             case OpenWait():
                 self._wait(step)
             case Paused():
@@ -238,7 +238,9 @@ class Transition:
             for path in [path for path in listed if path == owner or within(path, owner)]:
                 del listed[path]
         writes.opened[:] = [path for path in writes.opened if path != owner and not within(path, owner)]
-        writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
+        writes.notices[:] = [
+            notice for notice in writes.notices if notice.state is None or not within(notice.state, owner)
+        ]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
         self.claimed = tuple(path for path in self.claimed if not within(path, owner))
         self.left = tuple(path for path in self.left if not within(path, owner))
@@ -315,9 +317,9 @@ class Transition:
         self.writes.states[step.path] = retried(doc, step, task, self.now, self.epoch, _last_error(step))
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw if task is None else task.effective)
         self.writes.timers[step.path] = step.not_before
-        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": doc.retries + 1}
-        told["not_before"] = to_text(step.not_before)
-        self._tell("StateRetried", step.path, told)
+        data = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": doc.retries + 1}
+        data["not_before"] = to_text(step.not_before)
+        self._tell("StateRetried", step.path, data)
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:
         return StateInput(entry=entry, effective=effective, stateful=self.stateful, revisits=self.revisits)
@@ -336,9 +338,9 @@ class Transition:
             last_error=_last_error(step),
         )
         self.writes.timers[step.path] = None
-        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause}
+        data = {"epoch": self.epoch, "error": step.error, "cause": step.cause}
         caught = {"caught_by": step.next} if isinstance(step, Caught) else {}
-        self._tell("StateFailed", step.path, told | caught)
+        self._tell("StateFailed", step.path, data | caught)
 
     def _end(self, status: RunStatus, result: dict[str, Json], event: Event) -> None:
         self.run_status = status
@@ -346,8 +348,8 @@ class Transition:
         if self.meta.is_paused:
             self.writes.meta.update(NOT_PAUSED)
         self.writes.events.append(event)
-        told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
-        self.writes.notices.extend((told, *tell_parent(self.meta, self.epoch)))
+        notice = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
+        self.writes.notices.extend((notice, *tell_parent(self.meta, self.epoch)))
 
     def _opened(self, state: str, source: str | None, status: Status, claimant: Claimant | None = None) -> StateDoc:
         """Return the document of a new visit, already leased if there is a claimant.
@@ -381,8 +383,8 @@ class Transition:
         assert around is not None, "a nested state is entered from an open scope"
         return around.lease.epoch
 
-    def _tell(self, type_: str, path: str, told: Mapping[str, Json]) -> None:
-        self.writes.events.append(Event(type=type_, state=path, data=told))
+    def _tell(self, type_: str, path: str, data: Mapping[str, Json]) -> None:
+        self.writes.events.append(Event(type=type_, state=path, data=data))
 
     def _origin(self, source: str | None) -> dict[str, Json]:
         return {"epoch": self.epoch} | ({"source": source} if source else {})

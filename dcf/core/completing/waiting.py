@@ -60,8 +60,8 @@ def await_callback(writes: WriteSet, state: str, doc: StateDoc, now: int) -> Sta
     """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
     waits = begun(doc, "Callback", now)
     writes.states[state], writes.timers[state] = waits, next_look(waits, now)
-    told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
-    writes.events.append(Event(type="CallbackAwaited", state=state, data=told))
+    data = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
+    writes.events.append(Event(type="CallbackAwaited", state=state, data=data))
     return waits
 
 
@@ -111,15 +111,15 @@ def begin_waiting(writes: WriteSet, step: OpenTask, doc: StateDoc, now: int, sig
 
 
 def take_signal(
-    writes: WriteSet, step: TakenSignal, doc: StateDoc, given: StateInput, signals: Signals | None
+    writes: WriteSet, step: TakenSignal, doc: StateDoc, state_input: StateInput, signals: Signals | None
 ) -> Signals:
     """Record that a state was entered and took a kept signal; the step after this one ends it."""
     assert signals is not None, "it was among those that were read"
     epoch, origin = doc.lease.epoch, {"source": step.source} if step.source else {}
-    writes.states[step.path], writes.inputs[step.path] = doc, given
+    writes.states[step.path], writes.inputs[step.path] = doc, state_input
     writes.outputs[step.path] = step.signal.payload
-    told = {"epoch": epoch, "how": "output", "via": "signal", "signal": step.signal.name, "number": step.signal.number}
+    data = {"epoch": epoch, "how": "output", "via": "signal", "signal": step.signal.name, "number": step.signal.number}
     writes.events.append(Event(type="StateEntered", state=step.path, data={"epoch": epoch, **origin}))
-    writes.events.append(Event(type="StateConcluded", state=step.path, data=told))
+    writes.events.append(Event(type="StateConcluded", state=step.path, data=data))
     writes.signals.append(signals.without(step.signal.number))
     return writes.signals[-1]

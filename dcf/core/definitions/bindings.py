@@ -18,7 +18,7 @@ def bound_agents(document: Mapping[str, Json], bindings: Iterable[tuple[str, Map
     """Return the agent of each Task that names one; `bindings` are the Tasks by name, with their AgentBinding."""
     declared = _declared(document)
     has_bundles = any(document.get(name) for name in _BUNDLES)
-    found: dict[str, str] = {}
+    bound_agents: dict[str, str] = {}
     for state, binding in bindings:
         reference = _object(binding.get("agent_ref"))
         known = declared.get(str(reference.get("name"))) or declared.get(str(reference.get("id")))
@@ -26,8 +26,8 @@ def bound_agents(document: Mapping[str, Json], bindings: Iterable[tuple[str, Map
         may_be_template = mode != _EXISTING and ("agent_template_ref" in binding or (has_bundles and known is None))
         agent = known or reference.get("id")
         if not may_be_template and isinstance(agent, str) and is_id(agent):
-            found[state] = agent
-    return found
+            bound_agents[state] = agent
+    return bound_agents
 
 
 def reference_ids(binding: Mapping[str, Json]) -> tuple[str | None, str | None]:
@@ -40,15 +40,15 @@ def reference_ids(binding: Mapping[str, Json]) -> tuple[str | None, str | None]:
 def _declared(document: Mapping[str, Json]) -> dict[str, str]:
     """Return the ids of the agents that the document lists in `agents`, by id and by each of their names."""
     listed = document.get("agents")
-    found: dict[str, str] = {}
-    for one in listed if isinstance(listed, list) else ():
-        entry = _object(one)
+    declared: dict[str, str] = {}
+    for skill in listed if isinstance(listed, list) else ():
+        entry = _object(skill)
         ident, name = reference_ids(entry)
         if ident is not None:
             for key in (ident, name, entry.get("agent_name")):
                 if isinstance(key, str):
-                    found.setdefault(key, ident)
-    return found
+                    declared.setdefault(key, ident)
+    return declared
 
 
 def _object(value: Json) -> Mapping[str, Json]:

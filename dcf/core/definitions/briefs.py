@@ -36,13 +36,13 @@ class Brief:
 
     def as_json(self) -> dict[str, Json]:
         """Return the parts that are not empty."""
-        told: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
-        told |= {} if self.output_schema is None else {"output_schema": self.output_schema}
-        told |= {"errors": list(self.errors)} if self.errors else {}
-        told |= {} if self.resource is None else {"resource": self.resource}
-        told |= {"is_invocation": True} if self.is_invocation else {}
-        told |= {"gates": [gate.as_json() for gate in self.gates]} if self.gates else {}
-        return told | ({"skills": list(self.skills)} if self.skills else {})
+        brief: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
+        brief |= {} if self.output_schema is None else {"output_schema": self.output_schema}
+        brief |= {"errors": list(self.errors)} if self.errors else {}
+        brief |= {} if self.resource is None else {"resource": self.resource}
+        brief |= {"is_invocation": True} if self.is_invocation else {}
+        brief |= {"gates": [gate.as_json() for gate in self.gates]} if self.gates else {}
+        return brief | ({"skills": list(self.skills)} if self.skills else {})
 
 
 NOTHING: Final = Brief()
@@ -72,7 +72,7 @@ def shows_input(definition: Definition, path: str) -> bool:
     return instructions is not None and not instructions.is_plain
 
 
-def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING) -> Brief:
+def brief_of(definition: Definition, path: str, state_input: Json | Missing = MISSING) -> Brief:
     """Return the brief for the worker of this state; NOTHING if it is no Task, or a Task without any part of a brief.
 
     `given` is the worker's input; while it is not known, expressions in the instructions are shown as written. Raise
@@ -86,6 +86,12 @@ def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING)
     unwritten = Brief(skills=skills, gates=gates, resource=served.function, is_invocation=served.is_invocation)
     if written is None:
         return unwritten if unwritten != NOTHING else NOTHING
-    told = written.instructions
-    text = None if told is None else told.text if isinstance(given, Missing) else told.shown(given)
+    instructions = written.instructions
+    text = (
+        None
+        if instructions is None
+        else instructions.text
+        if isinstance(state_input, Missing)
+        else instructions.shown(state_input)
+    )
     return replace(unwritten, instructions=text, output_schema=written.schema, errors=written.errors or ())

@@ -129,7 +129,7 @@ class Definition:
         own = self.gates.get(name, ())
         if not self.run_gates or name not in self.skills:  # only Tasks, which have an entry in skills, deliver outputs
             return own
-        return own + tuple(gate for gate in self.run_gates if gate.name not in {one.name for one in own})
+        return own + tuple(gate for gate in self.run_gates if gate.name not in {own_gate.name for own_gate in own})
 
     def needs_entry(self, here: Place) -> bool:
         """Return True if leaving this Task reads what was recorded when it was entered (its `Entry`)."""
@@ -183,14 +183,14 @@ def read_definition(document: Json) -> Definition:
     )
 
 
-def read_given(given: Json, name: str = DEFAULT_NAME) -> Definition:
+def read_given(document: Json, name: str = DEFAULT_NAME) -> Definition:
     """Parse a workflow in any form that callers give it; problems of a bare machine have its own paths."""
     try:
-        return read_definition(as_workflow(given, name))
+        return read_definition(as_workflow(document, name))
     except InvalidDefinition as error:
-        if not is_bare(given):
+        if not is_bare(document):
             raise
-        own = [replace(one, path=one.path.removeprefix("/asl")) for one in error.problems]
+        own = [replace(problem, path=problem.path.removeprefix("/asl")) for problem in error.problems]
         raise InvalidDefinition(own) from None
 
 
@@ -219,7 +219,7 @@ def reference_of(definition: Definition) -> str:
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
     """Return the problems of the names of a workflow itself; names of states are checked with the machine."""
-    found = {name: hidden_in(_text(document, name) or "") for name in _NAMES}
+    result = {name: hidden_in(_text(document, name) or "") for name in _NAMES}
     return tuple(
         Problem(
             path=f"/{name}",
@@ -227,7 +227,7 @@ def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
             message=f"{name} '{escaped(document[name])}' has an invisible character ({hidden}).",
             hint="Rename the workflow.",
         )
-        for name, hidden in found.items()
+        for name, hidden in result.items()
         if hidden is not None
     )
 
@@ -251,8 +251,8 @@ def _revisits(machine: Machine) -> bool:
 
 def _is_stateful(asl: Json, machine: Machine) -> bool:
     """Look for marks in the text of the machine; those in Instructions are read when they are shown, not by a run."""
-    text, told = str(asl), [repr(brief.instructions.text) for _, brief in _briefs(machine) if brief.instructions]
-    return any(mark in text and text.count(mark) > sum(one.count(mark) for one in told) for mark in _STATEFUL)
+    text, texts = str(asl), [repr(brief.instructions.text) for _, brief in _briefs(machine) if brief.instructions]
+    return any(mark in text and text.count(mark) > sum(literal.count(mark) for literal in texts) for mark in _STATEFUL)
 
 
 def _briefs(machine: Machine) -> Iterator[tuple[str, TaskBrief]]:
@@ -264,8 +264,8 @@ def _briefs(machine: Machine) -> Iterator[tuple[str, TaskBrief]]:
 
 def _skills(task: Task) -> tuple[str, ...]:
     """Return the skills of a Task and of its binding, each once."""
-    found = (task.agent_binding or {}).get("skills")
-    bound = [skill for skill in found if isinstance(skill, str)] if isinstance(found, list) else []
+    skills = (task.agent_binding or {}).get("skills")
+    bound = [skill for skill in skills if isinstance(skill, str)] if isinstance(skills, list) else []
     return tuple(dict.fromkeys((*bound, *(() if task.brief is None else task.brief.skills))))
 
 

@@ -307,7 +307,7 @@ def _entered(definition: Definition, machine: Machine, scope: str, names: Iterab
         place = resolve(definition.machine, join(scope, name))
         yield place
         if _may_be_over_at_once(place.state):
-            following = [found for found in machine.next_open(name)[0] if found not in seen]
+            following = [target for target in machine.next_open(name)[0] if target not in seen]
             seen |= dict.fromkeys(following)
             pending += following
 
@@ -370,5 +370,5 @@ def _bears_failures(state: object) -> bool:
 
 def _concurrency(state: Map) -> int:
     """Return how many iterations run at once; the largest possible number if that is computed at run time."""
-    found = state.concurrency.value if isinstance(state.concurrency, Literal) else None
-    return int(found) if isinstance(found, int | float) and found >= 1 else MAX_CONCURRENCY
+    written = state.concurrency.value if isinstance(state.concurrency, Literal) else None
+    return int(written) if isinstance(written, int | float) and written >= 1 else MAX_CONCURRENCY

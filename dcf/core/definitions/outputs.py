@@ -27,8 +27,8 @@ def output_refusal(definition: Definition, state: str, output: Json, doc: StateD
     schema = definition.output_schemas.get(name_of(state))
     if schema is None:
         return None
-    found = _checked(schema, output)
-    return output_invalid(state, doc, found, hint) if found else None
+    checked = _checked(schema, output)
+    return output_invalid(state, doc, checked, hint) if checked else None
 
 
 def unlisted(definition: Definition, state: str, error: str | None) -> str | None:
@@ -47,11 +47,11 @@ def _checked(schema: Json, output: Json) -> tuple[Misfit, ...]:
     known = _kept.get(id(output))
     if known is not None and known[0] is output and known[1] is schema:
         return known[2]
-    found = misfits(schema, output)
+    misfits_of_output = misfits(schema, output)
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
-    _kept[id(output)] = (output, schema, found)
-    return found
+    _kept[id(output)] = (output, schema, misfits_of_output)
+    return misfits_of_output
 
 
 TO_HOLDER: Final = (

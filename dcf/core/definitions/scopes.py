@@ -22,12 +22,12 @@ SCOPE_OVER = "The Parallel or Map around it was over before it was done."
 
 def with_scopes(paths: Iterable[str]) -> tuple[str, ...]:
     """Return these states and all scopes around them, each once."""
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for path in paths:
-        found[path] = None
+        result[path] = None
         if "/" in path:
-            found.update(dict.fromkeys(ancestors(path)))
-    return tuple(found)
+            result.update(dict.fromkeys(ancestors(path)))
+    return tuple(result)
 
 
 def entry_epoch_of(path: str, doc_of: Callable[[str], StateDoc | None], meta: Meta) -> int:
@@ -35,8 +35,8 @@ def entry_epoch_of(path: str, doc_of: Callable[[str], StateDoc | None], meta: Me
 
     The first state of a branch or iteration was entered with the Parallel or Map around it. `doc_of` gives documents.
     """
-    for one in (path, *reversed(ancestors(path))):
-        doc = doc_of(one)
+    for scope in (path, *reversed(ancestors(path))):
+        doc = doc_of(scope)
         if doc is not None and doc.entry_epoch:
             return doc.entry_epoch
     return from_text(meta.created_at) or 0
@@ -72,14 +72,14 @@ def visits_of(snapshot: Snapshot, path: str) -> dict[str, Visit]:
 
 def opened_scope(snapshot: Snapshot, path: str) -> OpenScope:
     """Return an open scope as the engine needs it; what was not read is left empty."""
-    doc, kept = snapshot.states[path], snapshot.scopes.get(path)
+    doc, scope = snapshot.states[path], snapshot.scopes.get(path)
     assert doc.scope is not None, "an open state has open scopes around it"
     return OpenScope(
         path=path,
         source=None,
-        entry=NOTHING_KEPT if kept is None else kept.entry,
+        entry=NOTHING_KEPT if scope is None else scope.entry,
         kind="Map" if doc.kind == "Map" else "Parallel",
-        effective=None if kept is None else kept.effective,
+        effective=None if scope is None else scope.effective,
         items={index: value for (owner, index), value in snapshot.items.items() if owner == path},
         size=doc.scope.size,
         concurrency=doc.scope.concurrency,

@@ -117,23 +117,23 @@ def write_lease(lease: Lease) -> dict[str, Json]:
 
 def read_state(document: Json) -> StateDoc:
     """Read a state document from the store. Fields that an operator broke get their defaults."""
-    found = object_of(document)
+    fields = object_of(document)
     last, started_at, finished_at = (
-        _last(found.get("last")),
-        from_text(found.get("started_at")),
-        from_text(found.get("finished_at")),
+        _last(fields.get("last")),
+        from_text(fields.get("started_at")),
+        from_text(fields.get("finished_at")),
     )
-    waits_for = found.get("waits_for") if "waits_for" in found else last.get("w")
+    waits_for = fields.get("waits_for") if "waits_for" in fields else last.get("w")
     return StateDoc(
-        status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
-        attempts=count_of(found.get("attempts")),
-        lease=_lease(found.get("lease"), last.get("epoch", started_at)),
+        status=_STATUSES.get(_string(fields.get("status")) or "", Status.PENDING),
+        attempts=count_of(fields.get("attempts")),
+        lease=_lease(fields.get("lease"), last.get("epoch", started_at)),
         started_at=started_at,
         finished_at=finished_at,
-        last_error=_string(found.get("last_error")),
+        last_error=_string(fields.get("last_error")),
         waits_for={name: count_of(epoch) for name, epoch in object_of(waits_for).items()},
         **_read_last(last, finished_at),
-        **({} if found.keys() <= _COMMON_FIELDS else _read_rare(found)),
+        **({} if fields.keys() <= _COMMON_FIELDS else _read_rare(fields)),
     )
 
 
@@ -167,19 +167,19 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
 
 def read_receipt(document: Json) -> Receipt | None:
     """Read a receipt; None for anything else."""
-    found = object_of(document)
-    operation, request = _OPERATIONS.get(_string(found.get("op", "complete")) or ""), _string(found.get("req"))
+    fields = object_of(document)
+    operation, request = _OPERATIONS.get(_string(fields.get("op", "complete")) or ""), _string(fields.get("req"))
     if operation is None or request is None:
         return None
-    claimed, following = _one_or_more(found.get("claimed")), found.get("next")
+    claimed, following = _one_or_more(fields.get("claimed")), fields.get("next")
     return Receipt(
         request=request,
         operation=operation,
-        at=count_of(found.get("at")),
-        status=_STATUSES.get(_string(found.get("status")) or "", _USUAL[operation]),
-        content=_string(found.get("of")) or "",
-        output_written=True in (found.get("out"), found.get("output")),  # the long name is that of earlier versions
-        run_status=_RUN_STATUSES.get(_string(found.get("run_status")) or "", RunStatus.RUNNING),
+        at=count_of(fields.get("at")),
+        status=_STATUSES.get(_string(fields.get("status")) or "", _USUAL[operation]),
+        content=_string(fields.get("of")) or "",
+        output_written=True in (fields.get("out"), fields.get("output")),  # the long name is that of earlier versions
+        run_status=_RUN_STATUSES.get(_string(fields.get("run_status")) or "", RunStatus.RUNNING),
         next_states=tuple(following) if isinstance(following, list) else claimed,
         claimed=claimed,
     )
@@ -190,25 +190,25 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
 
     `agents` are assignments that were read apart from the document.
     """
-    found = object_of(document)
+    fields = object_of(document)
     if agents is None:
-        agents = {state: read_assignment(value) for state, value in object_of(found.get("agents")).items()}
-    status = found.get("status") or RunStatus.RUNNING
+        agents = {state: read_assignment(value) for state, value in object_of(fields.get("agents")).items()}
+    status = fields.get("status") or RunStatus.RUNNING
     return Meta(
         status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
-        definition_sha256=str(found.get("definition_sha256")),
-        created_at=str(found.get("created_at") or ""),
-        is_started=found.get("started_at") is not None,
-        planner_agent_id=_string(found.get("planner_agent_id")),
-        created_by=_string(found.get("created_by")),
-        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING,
-        blocked_by=read_blockers(found.get("blocked_by")) if status == RunStatus.RUNNING else (),
+        definition_sha256=str(fields.get("definition_sha256")),
+        created_at=str(fields.get("created_at") or ""),
+        is_started=fields.get("started_at") is not None,
+        planner_agent_id=_string(fields.get("planner_agent_id")),
+        created_by=_string(fields.get("created_by")),
+        is_paused=fields.get("paused_at") is not None and status == RunStatus.RUNNING,
+        blocked_by=read_blockers(fields.get("blocked_by")) if status == RunStatus.RUNNING else (),
         agents=agents,
-        max_attempts=count_of(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
-        clock_due_at=from_text(found.get("clock_due_at")),
-        parent=read_parent(found.get("parent")),
-        budget=stored_budget(found.get("budget")),
-        may_expire=found.get("finalized_at") is not None,
+        max_attempts=count_of(fields.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
+        clock_due_at=from_text(fields.get("clock_due_at")),
+        parent=read_parent(fields.get("parent")),
+        budget=stored_budget(fields.get("budget")),
+        may_expire=fields.get("finalized_at") is not None,
     )
 
 
@@ -220,9 +220,9 @@ def read_assignment(value: Json) -> tuple[str, ...]:
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
 
-def _lease(found: Json, epoch: Json) -> Lease:
+def _lease(document: Json, epoch: Json) -> Lease:
     """Read a lease; `epoch` is that of an ended state, which is in `last`, or else the time of its start."""
-    fields = object_of(found)
+    fields = object_of(document)
     ts, ttl_s = from_text(fields.get("ts")), count_of(fields.get("ttl_s")) or None
     expires_at = from_text(fields.get("expires_at"))
     if expires_at is None and ts is not None and ttl_s is not None:
@@ -293,19 +293,19 @@ def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
     rare = {
         "tolerated_count": tolerance.count,
         "tolerated_percentage": tolerance.percentage,
-        "done": [list(one) for one in scope.done] or None,
+        "done": [list(done_range) for done_range in scope.done] or None,
     }
     return written | {name: value for name, value in rare.items() if value is not None}
 
 
-def _read_scope(found: Json) -> ScopeBounds | None:
-    if not isinstance(found, dict):
+def _read_scope(document: Json) -> ScopeBounds | None:
+    if not isinstance(document, dict):
         return None
     return ScopeBounds(
-        size=count_of(found.get("size")),
-        concurrency=count_of(found.get("concurrency")) or 1,
-        tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),
-        done=tuple((count_of(first), count_of(last)) for first, last in found.get("done") or ()),
+        size=count_of(document.get("size")),
+        concurrency=count_of(document.get("concurrency")) or 1,
+        tolerance=Tolerance(count=document.get("tolerated_count"), percentage=document.get("tolerated_percentage")),
+        done=tuple((count_of(first), count_of(last)) for first, last in document.get("done") or ()),
     )
 
 
@@ -330,23 +330,23 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
     )
 
 
-def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
+def _read_rare(document: dict[str, Any]) -> dict[str, Any]:
     """Read the fields that few states have, by field name, and keep unknown ones."""
-    attached = [value for kind in ATTACHED.kinds if (value := kind.read(found.get(kind.field))) is not None]
+    attached = [value for kind in ATTACHED.kinds if (value := kind.read(document.get(kind.field))) is not None]
     known = _STATE_FIELDS | ATTACHED.fields
     return {
-        "not_before": from_text(found.get("not_before")),
-        "delay_s": count_of(found.get("delay_s")) or None,
-        "kind": _string(found.get("type")),
-        "deadline": from_text(found.get("deadline")),
-        "timeout_s": count_of(found.get("timeout_s")) or None,
-        "heartbeat_s": count_of(found.get("heartbeat_s")) or None,
-        "scope_epoch": count_of(found.get("scope_epoch")) or None,
-        "scope": _read_scope(found.get("scope")),
-        "visit": count_of(found.get("visit")) or None,
-        "parked": read_parked(found.get("parked")),
+        "not_before": from_text(document.get("not_before")),
+        "delay_s": count_of(document.get("delay_s")) or None,
+        "kind": _string(document.get("type")),
+        "deadline": from_text(document.get("deadline")),
+        "timeout_s": count_of(document.get("timeout_s")) or None,
+        "heartbeat_s": count_of(document.get("heartbeat_s")) or None,
+        "scope_epoch": count_of(document.get("scope_epoch")) or None,
+        "scope": _read_scope(document.get("scope")),
+        "visit": count_of(document.get("visit")) or None,
+        "parked": read_parked(document.get("parked")),
         "attached": tuple(attached),
-        "extra": {name: value for name, value in found.items() if name not in known},
+        "extra": {name: value for name, value in document.items() if name not in known},
     }
 
 
@@ -358,16 +358,16 @@ def _last(text: Json) -> dict[str, Any]:
         return {}
 
 
-def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
+def _read_last(document: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
     """Read the last receipt and the counters that are not zero, by field name.
 
     Earlier versions had a long name for the receipt, and the first ones a receipt for each operation.
     """
-    receipt = found["r"] if "r" in found else found.get("receipt", _first_receipt(found))
+    receipt = document["r"] if "r" in document else document.get("receipt", _first_receipt(document))
     if isinstance(receipt, dict):
         receipt = {"at": finished_at, **receipt}
-    counters = {name: count_of(found[name]) for name in _COUNTERS if name in found}
-    return {"receipt": read_receipt(receipt), "claim": _string(found.get("claim")), **counters}
+    counters = {name: count_of(document[name]) for name in _COUNTERS if name in document}
+    return {"receipt": read_receipt(receipt), "claim": _string(document.get("claim")), **counters}
 
 
 def _first_receipt(last: Mapping[str, Any]) -> Json:

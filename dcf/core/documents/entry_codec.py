@@ -26,13 +26,13 @@ def write_entry(entry: Entry) -> dict[str, Json]:
 
 def read_entry(document: Json) -> Entry:
     """Read what `write_entry` wrote."""
-    found = object_of(document)
-    item = found.get("item")
+    fields = object_of(document)
+    item = fields.get("item")
     return Entry(
-        raw=found.get("raw"),
-        variables=object_of(found.get("variables")),
-        entered_at=str(found.get("entered_at")),
-        retries=tuple(count_of(number) for number in found.get("retries") or ()),
+        raw=fields.get("raw"),
+        variables=object_of(fields.get("variables")),
+        entered_at=str(fields.get("entered_at")),
+        retries=tuple(count_of(number) for number in fields.get("retries") or ()),
         item=(item[0], item[1]) if isinstance(item, list) and len(item) == _ITEM else None,
-        silent=count_of(found.get("silent")),
+        silent=count_of(fields.get("silent")),
     )

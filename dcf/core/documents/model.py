@@ -317,8 +317,10 @@ class StateInput:
     @property
     def must_keep_entry(self) -> bool:
         """True if the engine needs more than the input when the state ends."""
-        kept = self.entry
-        return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries or kept.silent)
+        entry = self.entry
+        return (
+            self.stateful or entry.raw is not self.effective or bool(entry.variables or entry.retries or entry.silent)
+        )
 
 
 @record(frozen=True, slots=True, kw_only=True)

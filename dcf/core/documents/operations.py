@@ -82,11 +82,11 @@ def once(snapshot: Snapshot, request: RunRequest, decide: Callable[[], RunDecisi
     The receipt must have been read (`ReadSet.run_receipts`). It is not watched: `decide` must change a document that
     is, or must answer the same each time.
     """
-    kept = snapshot.run_receipts.get(request.key)
-    if kept is not None:
-        if kept.content != request.content:
+    run_receipt = snapshot.run_receipts.get(request.key)
+    if run_receipt is not None:
+        if run_receipt.content != request.content:
             return Decision(answer=run_request_id_used())
-        return Decision(answer=RunAnswer(answer=kept.answer, at=kept.at, repeated=True))
+        return Decision(answer=RunAnswer(answer=run_receipt.answer, at=run_receipt.at, repeated=True))
     decision = decide()
     if not isinstance(decision.answer, RunAnswer):
         return decision

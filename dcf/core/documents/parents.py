@@ -32,9 +32,9 @@ class Parent:
         return {"run": self.run, "state": self.state, "epoch": self.epoch, "how": self.how, "depth": self.depth}
 
 
-def read_parent(found: Json) -> Parent | None:
+def read_parent(document: Json) -> Parent | None:
     """Read the field; None if the run has no parent."""
-    match found:
+    match document:
         case {"run": str(run), "state": str(state), "epoch": int(epoch), "how": str(how), "depth": int(depth)}:
             return Parent(run=run, state=state, epoch=epoch, how=how, depth=depth)
     return None

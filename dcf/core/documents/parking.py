@@ -47,18 +47,18 @@ def parked_after(
     return Parked(until=until, since=now, kind=kind, by=by, count=count + 1, seconds=sum_s + seconds, account=account)
 
 
-def read_parked(found: Json) -> Parked | None:
+def read_parked(document: Json) -> Parked | None:
     """Read the record; None if there is none, or no usable one."""
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return None
-    until, since = from_text(found.get("until")), from_text(found.get("since"))
+    until, since = from_text(document.get("until")), from_text(document.get("since"))
     if until is None or since is None:
         return None
-    count, seconds, by, account = (found.get(name) for name in ("count", "seconds", "by", "account"))
+    count, seconds, by, account = (document.get(name) for name in ("count", "seconds", "by", "account"))
     return Parked(
         until=until,
         since=since,
-        kind=str(found.get("kind") or TOLD),
+        kind=str(document.get("kind") or TOLD),
         by=by if isinstance(by, str) else None,
         count=count if isinstance(count, int) else 1,
         seconds=seconds if isinstance(seconds, int) else 0,

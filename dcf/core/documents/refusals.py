@@ -270,15 +270,15 @@ def output_invalid(state: str, doc: StateDoc, misfits: Sequence[Misfit], hint: s
         message=f"The output of '{state}' does not match its OutputSchema: {place}{clip(first.message, 200)}{others}.",
         hint=hint,
         doc=doc,
-        problems=tuple(one.as_json() for one in misfits),
+        problems=tuple(misfit.as_json() for misfit in misfits),
     )
 
 
-def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
+def invalid_transition(state: str, current: str, wanted_status: str) -> Refusal:
     """Refuse because the requested status cannot follow the current one."""
     return Refusal(
         code="invalid_transition",
-        message=f"State '{state}' cannot go from {current} to {wanted}.",
+        message=f"State '{state}' cannot go from {current} to {wanted_status}.",
         hint="A holder may set succeeded or failed, or pending to give the state back.",
     )
 
@@ -302,11 +302,11 @@ def conflict(message: str) -> Refusal:
     )
 
 
-def definition_differs(name: str, version: str, kept: str, given: str) -> Refusal:
+def definition_differs(name: str, version: str, stored: str, sent: str) -> Refusal:
     """Refuse because another document is kept under this name and version."""
     return Refusal(
         code="conflict",
-        message=f"'{escaped(name)}@{escaped(version)}' is another document (kept {kept}, given {given}).",
+        message=f"'{escaped(name)}@{escaped(version)}' is another document (kept {stored}, given {sent}).",
         hint="Give a changed workflow a new version, or start the kept one by its name and version.",
     )
 
@@ -360,10 +360,10 @@ _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
 
 def quota_exceeded(quota: str, used: int, limit: int) -> Refusal:
     """Refuse because the caller's key holds as much of something as it may."""
-    what, remedy = _REMEDIES[quota]
+    counted, remedy = _REMEDIES[quota]
     return Refusal(
         code="quota_exceeded",
-        message=f"The quota {quota} of this key is used up: {used} of {limit} {what}.",
+        message=f"The quota {quota} of this key is used up: {used} of {limit} {counted}.",
         hint=f"{remedy}; or ask the operator for a key with more (`dcf keys add --quota {quota}=N`).",
     )
 

@@ -36,10 +36,10 @@ class Signals:
     @cached_property
     def by_name(self) -> Mapping[str, tuple[KeptSignal, ...]]:
         """The kept signals by name, oldest first."""
-        found: dict[str, tuple[KeptSignal, ...]] = {}
+        signals: dict[str, tuple[KeptSignal, ...]] = {}
         for signal in self.kept:
-            found[signal.name] = (*found.get(signal.name, ()), signal)
-        return found
+            signals[signal.name] = (*signals.get(signal.name, ()), signal)
+        return signals
 
     def without(self, number: int) -> "Signals":
         """Return the signals after a state has taken this one."""
@@ -55,27 +55,32 @@ NO_SIGNALS: Final = Signals()
 
 def write_signals(signals: Signals) -> dict[str, Json]:
     """Write the document."""
-    kept: list[Json] = [
-        {"number": one.number, "name": one.name, "at": to_text(one.at), "payload": one.payload} for one in signals.kept
+    stored_signals: list[Json] = [
+        {"number": signal.number, "name": signal.name, "at": to_text(signal.at), "payload": signal.payload}
+        for signal in signals.kept
     ]
-    return {"received": signals.received, "waits": signals.waits, "kept": kept}
+    return {"received": signals.received, "waits": signals.waits, "kept": stored_signals}
 
 
 def read_signals(document: Json) -> Signals:
     """Read the document; invalid entries are left out."""
-    found = document if isinstance(document, dict) else {}
-    kept = found.get("kept")
+    members = document if isinstance(document, dict) else {}
+    stored_signals = members.get("kept")
     return Signals(
-        received=_count(found.get("received")),
-        waits=_count(found.get("waits")),
-        kept=tuple(one for one in map(_signal, kept if isinstance(kept, list) else ()) if one is not None),
+        received=_count(members.get("received")),
+        waits=_count(members.get("waits")),
+        kept=tuple(
+            signal
+            for signal in map(_signal, stored_signals if isinstance(stored_signals, list) else ())
+            if signal is not None
+        ),
     )
 
 
-def _signal(found: Json) -> KeptSignal | None:
-    match found:
+def _signal(document: Json) -> KeptSignal | None:
+    match document:
         case {"number": int(number), "name": str(name), "payload": payload}:
-            return KeptSignal(number=number, name=name, payload=payload, at=from_text(found.get("at")) or 0)
+            return KeptSignal(number=number, name=name, payload=payload, at=from_text(document.get("at")) or 0)
     return None
 
 

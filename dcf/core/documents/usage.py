@@ -42,17 +42,21 @@ class UsageReport:
 
     def amounts(self) -> dict[str, int]:
         """Return the amounts to add to sums, by the names of the sums."""
-        found = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "ms": self.ms}
+        amounts = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "ms": self.ms}
         if self.currency is not None:
-            found[f"{COST}{self.currency}"] = self.nanos
-        return {"reports": 1} | {name: amount for name, amount in found.items() if amount}
+            amounts[f"{COST}{self.currency}"] = self.nanos
+        return {"reports": 1} | {name: amount for name, amount in amounts.items() if amount}
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON, as a completion reports it."""
-        told: dict[str, Json] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "seconds": self.ms / 1000}
+        members: dict[str, Json] = {
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "seconds": self.ms / 1000,
+        }
         if self.currency is not None:
-            told |= {"cost": money(self.nanos), "currency": self.currency}
-        return told if self.model is None else told | {"model": self.model}
+            members |= {"cost": money(self.nanos), "currency": self.currency}
+        return members if self.model is None else members | {"model": self.model}
 
     def with_more(self, more: "UsageReport") -> "UsageReport":
         """Return both as one report, without a model where theirs differ. Raise InvalidArgument for two currencies."""
@@ -117,62 +121,62 @@ class Budget:
         return {name: value for name, value in shown.items() if value is not None}
 
 
-def read_report(given: Json, name: str = "usage_json") -> UsageReport:
+def read_report(document: Json, name: str = "usage_json") -> UsageReport:
     """Read a report of usage; raise InvalidArgument for anything that is not one."""
-    found = _object(given, name, _FIELDS)
-    nanos, currency = _cost(found, name)
-    model = found.get("model")
+    fields = _object(document, name, _FIELDS)
+    nanos, currency = _cost(fields, name)
+    model = fields.get("model")
     if model is not None:
         if not isinstance(model, str) or not model:
             raise InvalidArgument(f"model in {name} is not a text.", "Leave it out, or send the name of the model.")
         check_name(model, f"model in {name}", _LONGEST_MODEL)
     return UsageReport(
-        tokens_in=_count(found, "tokens_in", name) or 0,
-        tokens_out=_count(found, "tokens_out", name) or 0,
-        ms=_ms(found, name) or 0,
+        tokens_in=_count(fields, "tokens_in", name) or 0,
+        tokens_out=_count(fields, "tokens_out", name) or 0,
+        ms=_ms(fields, name) or 0,
         nanos=nanos or 0,
         currency=currency,
         model=model,
     )
 
 
-def read_budget(given: Json, name: str = "budget_json") -> Budget | None:
+def read_budget(document: Json, name: str = "budget_json") -> Budget | None:
     """Read a budget; None for one without limits. Raise InvalidArgument for anything that is not one."""
-    found = _object(given, name, _BUDGET_FIELDS)
-    nanos, currency = _cost(found, name)
-    budget = Budget(tokens=_count(found, "tokens", name), nanos=nanos, currency=currency, ms=_ms(found, name))
+    fields = _object(document, name, _BUDGET_FIELDS)
+    nanos, currency = _cost(fields, name)
+    budget = Budget(tokens=_count(fields, "tokens", name), nanos=nanos, currency=currency, ms=_ms(fields, name))
     return None if budget == Budget() else budget
 
 
-def read_budget_change(given: Json, name: str = "budget_json") -> Mapping[str, Json]:
+def read_budget_change(document: Json, name: str = "budget_json") -> Mapping[str, Json]:
     """Return what a caller wants of a budget, as `changed_budget` takes it. Raise InvalidArgument for anything else."""
-    if given == {}:
+    if document == {}:
         return {}
-    found = _object(given, name, _BUDGET_FIELDS)
-    named = {field: value for field, value in found.items() if value is not None}
+    fields = _object(document, name, _BUDGET_FIELDS)
+    named = {field: value for field, value in fields.items() if value is not None}
     if named:
         read_budget(named, name)
-    return found
+    return fields
 
 
 def changed_budget(before: Budget | None, change: Mapping[str, Json]) -> Budget | None:
     """Return the budget after a change: limits that it does not name stay, null takes one away, {} all of them."""
     if not change:
         return None
-    kept = {} if before is None else before.as_json()
+    budget = {} if before is None else before.as_json()
     if not _MONEY_FIELDS.isdisjoint(change):
-        kept = {field: value for field, value in kept.items() if field not in _MONEY_FIELDS}
-    named = {field: value for field, value in (kept | dict(change)).items() if value is not None}
+        budget = {field: value for field, value in budget.items() if field not in _MONEY_FIELDS}
+    named = {field: value for field, value in (budget | dict(change)).items() if value is not None}
     return read_budget(named) if named else None
 
 
-def stored_budget(found: Json) -> Budget | None:
+def stored_budget(document: Json) -> Budget | None:
     """Return the budget in a document; None if there is none or it is damaged."""
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return None
-    issue = found.get("issue")
+    issue = document.get("issue")
     try:
-        budget = read_budget({name: value for name, value in found.items() if name != "issue"})
+        budget = read_budget({name: value for name, value in document.items() if name != "issue"})
     except InvalidArgument:
         return None
     return None if budget is None else replace(budget, issue=issue if isinstance(issue, str) else None)
@@ -180,19 +184,19 @@ def stored_budget(found: Json) -> Budget | None:
 
 def plus(sums: Mapping[str, int], more: UsageReport) -> dict[str, int]:
     """Return the sums with this usage."""
-    found = dict(sums)
+    sums_after = dict(sums)
     for name, amount in more.amounts().items():
-        found[name] = min(found.get(name, 0) + amount, _MOST_SUM)
-    return found
+        sums_after[name] = min(sums_after.get(name, 0) + amount, _MOST_SUM)
+    return sums_after
 
 
 def added(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Return the sums of sums."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for sums in every:
         for name, amount in sums.items():
-            found[name] = found.get(name, 0) + amount
-    return found
+            result[name] = result.get(name, 0) + amount
+    return result
 
 
 def sums_shown(sums: Mapping[str, int]) -> dict[str, Json]:
@@ -213,17 +217,17 @@ def money(nanos: int) -> str:
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".") if part else str(whole)
 
 
-def _object(given: Json, name: str, known: frozenset[str]) -> Mapping[str, Json]:
-    if not isinstance(given, dict) or not given:
+def _object(document: Json, name: str, known: frozenset[str]) -> Mapping[str, Json]:
+    if not isinstance(document, dict) or not document:
         raise InvalidArgument(f"{name} is not an object.", f"Send an object with some of {', '.join(sorted(known))}.")
-    unknown = sorted(set(given) - known)
+    unknown = sorted(set(document) - known)
     if unknown:
         raise InvalidArgument(f"{name} has no member '{unknown[0][:40]}'.", f"It may have {', '.join(sorted(known))}.")
-    return given
+    return document
 
 
-def _count(found: Mapping[str, Json], field: str, name: str) -> int | None:
-    value = found.get(field)
+def _count(document: Mapping[str, Json], field: str, name: str) -> int | None:
+    value = document.get(field)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
@@ -231,8 +235,8 @@ def _count(found: Mapping[str, Json], field: str, name: str) -> int | None:
     return value
 
 
-def _ms(found: Mapping[str, Json], name: str) -> int | None:
-    value = found.get("seconds")
+def _ms(document: Mapping[str, Json], name: str) -> int | None:
+    value = document.get("seconds")
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
@@ -240,9 +244,9 @@ def _ms(found: Mapping[str, Json], name: str) -> int | None:
     return round(value * 1000)
 
 
-def _cost(found: Mapping[str, Json], name: str) -> tuple[int | None, str | None]:
+def _cost(document: Mapping[str, Json], name: str) -> tuple[int | None, str | None]:
     """Return the money in billionths, and its currency."""
-    cost, currency = found.get("cost"), found.get("currency")
+    cost, currency = document.get("cost"), document.get("currency")
     if cost is None and currency is None:
         return None, None
     if not isinstance(currency, str) or not _CURRENCY.match(currency) or cost is None:

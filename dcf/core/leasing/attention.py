@@ -78,8 +78,8 @@ def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owe
     """Remove the timer of a closed state. If its scope has ended, write its cancellation, as follow-up work does."""
     closed = {state: doc} if doc is not None and state in snapshot.void else {}
     notices = stop_notices({state: snapshot.void[state]} if closed else {})
-    events = [Event(type="StateCancelled", state=path, data={"epoch": one.lease.epoch}) for path, one in closed.items()]
-    claims: dict[str, str | None] = {one.claim: None for one in closed.values() if one.claim is not None}
+    events = [Event(type="StateCancelled", state=path, data={"epoch": doc.lease.epoch}) for path, doc in closed.items()]
+    claims: dict[str, str | None] = {doc.claim: None for doc in closed.values() if doc.claim is not None}
     changes = WriteSet(states=closed, events=events, notices=notices, timers={state: None}, claims=claims)
     return Decision(answer=Owed(fired="closed"), changes=changes)
 
@@ -149,14 +149,14 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
 def _remind_of_start(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
     """Count that the run waits to be started, which lists it as stuck, and tell its planner if it has one."""
     number = doc.start_reminders + 1
-    told = Notice(type=NoticeKind.UNSTARTED.numbered(number), state=None, epoch=doc.lease.epoch, reason="not_started")
+    notice = Notice(type=NoticeKind.UNSTARTED.numbered(number), state=None, epoch=doc.lease.epoch, reason="not_started")
     event = Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})
     return Decision(
         answer=Owed(fired="reminded"),
         changes=WriteSet(
             states={state: replace(doc, start_reminders=number)},
             events=[event] if meta.has_planner else [],
-            notices=[told] if meta.has_planner else [],
+            notices=[notice] if meta.has_planner else [],
             timers={state: doc.attention(now + _start_delay(number))},
         ),
     )

@@ -51,14 +51,14 @@ class Blocker:
         return {"issue": self.issue, "text": clip(self.text, LONGEST_BLOCKER), "since": to_text(self.since)}
 
 
-def read_blockers(found: Json) -> tuple[Blocker, ...]:
+def read_blockers(document: Json) -> tuple[Blocker, ...]:
     """Read `blocked_by` of a meta document; invalid entries are dropped."""
-    return tuple(_read(found)) if isinstance(found, list) else ()
+    return tuple(_read(document)) if isinstance(document, list) else ()
 
 
 def write_blockers(blockers: Iterable[Blocker]) -> Json:
     """Return the field `blocked_by`: null if there is none."""
-    return [one.as_json() for one in blockers] or None
+    return [blocker.as_json() for blocker in blockers] or None
 
 
 def is_blocked(document: Mapping[str, Json]) -> bool:
@@ -79,8 +79,8 @@ def listed_word(row: Mapping[str, Json]) -> str:
     return next(marks, str(row["status"]))
 
 
-def _read(found: list[Json]) -> Iterable[Blocker]:
-    for one in found:
-        match one:
+def _read(document: list[Json]) -> Iterable[Blocker]:
+    for entry in document:
+        match entry:
             case {"issue": str(issue), "text": str(text), "since": since}:
                 yield Blocker(issue=issue, text=text, since=from_text(since) or 0)

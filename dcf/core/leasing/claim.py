@@ -60,14 +60,14 @@ def tokens_of(wish: Acquire) -> tuple[str, ...]:
 
 def _held_before(snapshot: Snapshot, wish: Acquire) -> Decision[tuple[Leased, ...]]:
     """Return the leases that an earlier call of this claim was granted. This call may be a sign of its caller."""
-    held = [
+    leased = [
         (state, token)
         for token in tokens_of(wish)
         for state, doc in snapshot.states.items()
         if doc.lease.is_held_with(token) and (doc.lease.awaits_sign or not wish.only_held)
     ]
     leases, changes = list[Leased](), WriteSet()
-    for state, token in held:
+    for state, token in leased:
         decision = acquire(snapshot, replace(wish, state=state, token=token))
         if isinstance(decision.answer, Leased):
             leases.append(decision.answer)
@@ -94,11 +94,11 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
     They are those whose input was read: the caller expected them to be ready, or they are on a page, and no other
     claim is about to take them. A state whose lease has expired is left to a claim of its own.
     """
-    found: list[Leased] = []
+    leased_states: list[Leased] = []
     if step.run_status is not RunStatus.RUNNING or step.meta.is_halted or not snapshot.inputs:
         return ()
     for state in snapshot.inputs:
-        if len(found) >= claimant.most:
+        if len(leased_states) >= claimant.most:
             break
         if state not in snapshot.states or not step.writes.states.keys().isdisjoint(with_scopes([state])):
             continue  # this transaction changes it, or a scope around it
@@ -107,17 +107,17 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
         taken = acquire(snapshot, wish)
         if isinstance(taken.answer, Leased) and taken.changes is not None:
             step.writes.add(taken.changes)
-            found.append(taken.answer)
-    return tuple(found)
+            leased_states.append(taken.answer)
+    return tuple(leased_states)
 
 
-def look_for(step: Transition, snapshot: Snapshot, found: int, claimant: Claimant, *, inside: bool) -> More | None:
+def look_for(step: Transition, snapshot: Snapshot, result: int, claimant: Claimant, *, inside: bool) -> More | None:
     """Return the request to look through the open states, once, if some may be ready; None if none need be looked for.
 
     That is so if states that were thought to be ready are not, and `inside` a Parallel or Map where nothing was leased.
     """
     if snapshot.page or step.run_status is not RunStatus.RUNNING or step.meta.is_halted:
         return None
-    if not inside and found >= min(len(snapshot.inputs), claimant.most):
+    if not inside and result >= min(len(snapshot.inputs), claimant.most):
         return None
     return More(page=True, seeker=Seeker(most=claimant.most, owner=claimant.owner, mark=fingerprint(claimant.token)))

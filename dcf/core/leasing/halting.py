@@ -17,10 +17,10 @@ def announce_ready(writes: WriteSet, snapshot: Snapshot, meta: Meta, reason: str
     The open states must have been read. States that starting the run will announce are left to the start.
     """
     ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)}
-    told = {path: doc for path, doc in ready.items() if not _waits_for_start(doc, meta)}
-    writes.notices.extend(ready_again(path, doc, snapshot.now, reason) for path, doc in told.items())
+    docs = {path: doc for path, doc in ready.items() if not _waits_for_start(doc, meta)}
+    writes.notices.extend(ready_again(path, doc, snapshot.now, reason) for path, doc in docs.items())
     writes.sooner.update({path: latest_look(doc, meta, snapshot.now) for path, doc in ready.items()})
-    return len(told)
+    return len(docs)
 
 
 def _waits_for_start(doc: StateDoc, meta: Meta) -> bool:

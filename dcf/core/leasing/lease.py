@@ -145,15 +145,15 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
         refusal = hold(request.state, doc)
         if refusal is not None:
             return Decision(answer=refusal)
-    freed, kept = _freed(doc, snapshot.now, request)
+    freed, receipts = _freed(doc, snapshot.now, request)
     if request.excuse is not None:
         freed = excused(freed, request.excuse, snapshot.now, by=doc.lease.owner_agent_id)
         too_long = unless_short(request.state, doc, freed)
         if too_long is not None:
             return Decision(answer=too_long)
-    told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
-    told |= {} if request.reason is None else {"reason": request.reason}
-    event = Event(type="LeaseReleased", state=request.state, data=told)
+    data: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
+    data |= {} if request.reason is None else {"reason": request.reason}
+    event = Event(type="LeaseReleased", state=request.state, data=data)
     at = freed.attention(freed.not_before or snapshot.now + REMINDER_DELAY)
     timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     is_holder = request.token is not None and doc.lease.is_held_with(request.token)
@@ -165,7 +165,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
             notices=[] if is_holder else lost_notices(request.state, doc.lease, "released"),
             timers=timers,
             claims=forgotten_claim(doc),
-            receipts=kept,
+            receipts=receipts,
         ),
     )
 

@@ -32,7 +32,7 @@ def block(writes: WriteSet, meta: Meta, blocker: Blocker, by: str) -> Meta:
 
     The planner is notified, unless it raised the issue itself. An issue that already blocks the run has no effect.
     """
-    if any(one.issue == blocker.issue for one in meta.blocked_by):
+    if any(other.issue == blocker.issue for other in meta.blocked_by):
         return meta
     blocked_by = (*meta.blocked_by, blocker)
     writes.meta["blocked_by"] = write_blockers(blocked_by)

@@ -139,14 +139,14 @@ def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advanc
 
 def created_event(request: Create) -> Event:
     """Return the first event of a run."""
-    told: dict[str, Json] = {"definition_sha256": request.definition.sha256}
+    data: dict[str, Json] = {"definition_sha256": request.definition.sha256}
     if request.rerun_of is not None:
-        told["rerun_of"] = request.rerun_of
+        data["rerun_of"] = request.rerun_of
     if request.parent is not None:
-        told["parent"] = {"run": request.parent.run, "state": request.parent.state}
+        data["parent"] = {"run": request.parent.run, "state": request.parent.state}
     if request.begin is not None:
-        told |= {"from": request.begin.state, "kept": list(request.begin.states)}
-    return Event(type="RunCreated", data=told)
+        data |= {"from": request.begin.state, "kept": list(request.begin.states)}
+    return Event(type="RunCreated", data=data)
 
 
 def _to_parent(parent: Parent | None) -> list[Notice]:

@@ -114,10 +114,10 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
 
 def lost_by(snapshot: Snapshot, closed: Iterable[str]) -> dict[receipts.Place, Receipt]:
     """Return that the holders of closed states lost their leases: the run may be retried, and theirs is not the new."""
-    found: dict[receipts.Place, Receipt] = {}
+    lost: dict[receipts.Place, Receipt] = {}
     for path in closed:
-        found |= receipts.lost(path, snapshot.void.get(path, snapshot.states[path]), snapshot.now)
-    return found
+        lost |= receipts.lost(path, snapshot.void.get(path, snapshot.states[path]), snapshot.now)
+    return lost
 
 
 def pack(snapshot: Snapshot, definition: Definition) -> Decision[bool]:
@@ -171,8 +171,8 @@ def _final_status(snapshot: Snapshot, closed: Mapping[str, StateDoc], request: F
 
 def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapping[str, StateDoc]) -> dict[str, Json]:
     states = _of_the_workflow(states)
-    found = Counter(doc.status for doc in states.values())
-    counts = {status.value: found[status] for status in Status}
+    result = Counter(doc.status for doc in states.values())
+    counts = {status.value: result[status] for status in Status}
     document = snapshot.meta_document or {}
     return {
         "type": "finalize",
@@ -180,7 +180,7 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
         "ts": to_text(snapshot.now),
         "final_status": final.value,
         "definition_sha256": document.get("definition_sha256"),
-        "counts": {"total": len(states), "done": found[Status.SUCCEEDED], **counts},
+        "counts": {"total": len(states), "done": result[Status.SUCCEEDED], **counts},
         "agents": dict(UNCOUNTED if request.deletes_agents else NONE_TO_DELETE),
         "output": document.get("output"),
         "error": document.get("error"),

@@ -35,7 +35,7 @@ def pause_overdue(snapshot: Snapshot) -> Decision[RunStatus | None]:
         return Decision(answer=None)
     if limit is None or limit > snapshot.now:
         return Decision(answer=None)
-    told = Notice(
+    notice = Notice(
         type=f"{NoticeKind.NOTE}.timeout-{limit}",
         state=None,
         epoch=snapshot.now,
@@ -47,15 +47,15 @@ def pause_overdue(snapshot: Snapshot) -> Decision[RunStatus | None]:
         changes=WriteSet(
             meta=paused(snapshot, to_text(snapshot.now), TIMED_OUT),
             events=[Event(type="RunTimedOut", data={"deadline": to_text(limit)})],
-            notices=[told] if meta.has_planner else [],
+            notices=[notice] if meta.has_planner else [],
         ),
     )
 
 
 def paused(snapshot: Snapshot, since: Json, reason: str | None) -> dict[str, Json]:
     """Return the fields of meta of a run that is paused."""
-    told: dict[str, Json] = {} if reason is None else {BECAUSE: reason}
-    return {"paused_at": since, **told} | ({} if _limit(snapshot) is None else {"deadline": None})
+    members: dict[str, Json] = {} if reason is None else {BECAUSE: reason}
+    return {"paused_at": since, **members} | ({} if _limit(snapshot) is None else {"deadline": None})
 
 
 def resumed(snapshot: Snapshot) -> dict[str, Json]:

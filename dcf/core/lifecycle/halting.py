@@ -36,13 +36,13 @@ def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     patch: dict[str, Json] = {"status": status, "finished_at": to_text(now)}
     patch |= {} if request.reason is None else {"cause": request.reason}
     patch |= NOT_PAUSED if meta.is_paused else {}
-    told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
+    notice = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     return Decision(
         answer=RunAnswer(answer={"run_status": status, "hint": _CANCELLED}, at=now),
         changes=WriteSet(
             meta=patch,
             events=[Event(type="RunCancelled", data=request.told())],
-            notices=[told, *tell_parent(meta, now)],
+            notices=[notice, *tell_parent(meta, now)],
         ),
         remaining=Remaining(run_over=True),
     )

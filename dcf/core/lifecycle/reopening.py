@@ -77,14 +77,14 @@ def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> 
     """
     doc = docs[owner]
     assert doc.scope is not None, "only a scope that was opened has branches"
-    kept = _indices(doc)
+    indices = _indices(doc)
     visit = _visit(definition, owner, doc.scope.size, docs)
-    found: dict[BranchPlace, dict[str, StateDoc]] = {}
+    docs_by_branch: dict[BranchPlace, dict[str, StateDoc]] = {}
     for branch, paths in branches(definition, owner, doc.scope.size):
         mine = {path: docs[path] for path in paths if path in docs and docs[path].scope_epoch == visit}
-        if mine and branch.index not in kept:
-            found[branch] = {path: mine[path] for path in standing(mine)}
-    return found
+        if mine and branch.index not in indices:
+            docs_by_branch[branch] = {path: mine[path] for path in standing(mine)}
+    return docs_by_branch
 
 
 def plan(definition: Definition, docs: Mapping[str, StateDoc], entries: Mapping[str, Entry]) -> Plan:
@@ -106,16 +106,16 @@ def _add(
         else:
             made.lost.append(path)
         return
-    scope, found = docs[path].scope, halted(definition, path, docs)
+    scope, docs_by_branch = docs[path].scope, halted(definition, path, docs)
     assert scope is not None, "just looked"
-    done = _indices(docs[path]) | {branch.index for branch, stands in found.items() if not stands}
+    done = _indices(docs[path]) | {branch.index for branch, stands in docs_by_branch.items() if not stands}
     made.scopes[path] = frozenset(done)
     for lane in range(min(scope.concurrency, scope.size)):
         waiting = [BranchPlace(owner=path, index=index) for index in range(lane, scope.size, scope.concurrency)]
         for turn, branch in enumerate(branch for branch in waiting if branch.index not in done):
             if turn == 0:
-                _add_branch(made, definition, branch, found.get(branch), docs, entries)
-            elif branch in found:
+                _add_branch(made, definition, branch, docs_by_branch.get(branch), docs, entries)
+            elif branch in docs_by_branch:
                 made.dropped.append(branch)
 
 

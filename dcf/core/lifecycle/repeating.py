@@ -45,31 +45,31 @@ class Rerun:
     reason: str | None = None
 
 
-def request_to_rerun(of: str, asked: Rerun, request_id: str) -> RunRequest:
+def request_to_rerun(of: str, rerun: Rerun, request_id: str) -> RunRequest:
     """Return the request that this is; another with the same id is refused."""
-    agents: Json = {state: list(pool) for state, pool in asked.agents.items()}
-    arguments = {"of": of, "input": list(asked.run_input), "from": asked.from_state, "agents": agents}
-    return RunRequest(verb="rerun", request_id=request_id, reason=asked.reason, arguments=arguments)
+    agents: Json = {state: list(pool) for state, pool in rerun.agents.items()}
+    arguments = {"of": of, "input": list(rerun.run_input), "from": rerun.from_state, "agents": agents}
+    return RunRequest(verb="rerun", request_id=request_id, reason=rerun.reason, arguments=arguments)
 
 
-def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) -> Create | Refusal:
+def repeated(snapshot: Snapshot, of: str, rerun: Rerun, definition: Definition) -> Create | Refusal:
     """Return the wish to create the new run, or why it cannot begin where it should."""
     document, meta = snapshot.meta_document or {}, snapshot.meta
     assert meta is not None, "the run was read"
     if definition.units is not None:
         return cannot_rerun("The run grew unit by unit; nothing says how it would grow again.", _OPEN_ANOTHER)
-    begin = None if asked.from_state is None else _beginning(snapshot, asked.from_state, definition)
+    begin = None if rerun.from_state is None else _beginning(snapshot, rerun.from_state, definition)
     if isinstance(begin, Refusal):
         return begin
     return Create(
-        workflow_id=asked.workflow_id,
+        workflow_id=rerun.workflow_id,
         definition=definition,
-        run_input=asked.run_input[0] if asked.run_input else document.get("input"),
-        agents={**_assigned(meta.agents, definition), **asked.agents},
+        run_input=rerun.run_input[0] if rerun.run_input else document.get("input"),
+        agents={**_assigned(meta.agents, definition), **rerun.agents},
         planner_agent_id=_text(document.get("planner_agent_id")),
         retention_s=_number(document.get("retention_s")),
         max_attempts=meta.max_attempts,
-        created_by=asked.created_by,
+        created_by=rerun.created_by,
         tags=tuple(tag for tag in document.get("tags") or () if isinstance(tag, str)),
         rerun_of=of,
         project=_text(document.get("project")),
@@ -91,13 +91,13 @@ def _gates(written: Json) -> tuple[Gate, ...]:
 def link(snapshot: Snapshot, to: str, asked: Rerun) -> Decision[Linked]:
     """Write into a run that it was repeated as another run. A repetition of this call does not write."""
     document = snapshot.meta_document or {}
-    known = [one for one in document.get("reruns") or () if isinstance(one, str)]
+    known = [run for run in document.get("reruns") or () if isinstance(run, str)]
     if to in known:
         return Decision(answer=Linked(to=to, repeated=True))
-    told: dict[str, Json] = {"run": to}
-    told |= {} if asked.from_state is None else {"from": asked.from_state}
-    told |= {} if asked.reason is None else {"reason": asked.reason}
-    changes = WriteSet(meta={"reruns": [*known, to][-_MOST_LINKS:]}, events=[Event(type="RunRerun", data=told)])
+    data: dict[str, Json] = {"run": to}
+    data |= {} if asked.from_state is None else {"from": asked.from_state}
+    data |= {} if asked.reason is None else {"reason": asked.reason}
+    changes = WriteSet(meta={"reruns": [*known, to][-_MOST_LINKS:]}, events=[Event(type="RunRerun", data=data)])
     return Decision(answer=Linked(to=to), changes=changes)
 
 
@@ -124,14 +124,14 @@ def _beginning(snapshot: Snapshot, state: str, definition: Definition) -> Beginn
 
 def _before(states: Mapping[str, StateDoc], state: str) -> dict[str, StateDoc]:
     """Return the states through which control came, as far as their documents are still of the same visit."""
-    found: dict[str, StateDoc] = {}
+    state_docs: dict[str, StateDoc] = {}
     here = states[state]
-    while (source := _source(here)) is not None and source in states and source != state and source not in found:
+    while (source := _source(here)) is not None and source in states and source != state and source not in state_docs:
         before = states[source]
         if not before.status.is_terminal or before.lease.epoch != here.waits_for[source]:
             break  # it was entered again since
-        found[source] = here = before
-    return found
+        state_docs[source] = here = before
+    return state_docs
 
 
 def _source(doc: StateDoc) -> str | None:

@@ -67,9 +67,9 @@ def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decisio
     meta, document = snapshot.meta, snapshot.meta_document
     if meta is None or document is None:
         return Decision(answer=Deleted(workflow_id=workflow_id, existed=False))
-    found = Deleted(workflow_id=workflow_id, existed=True, meta=document)
+    deleted = Deleted(workflow_id=workflow_id, existed=True, meta=document)
     if is_being_deleted(document):
-        return Decision(answer=found)
+        return Decision(answer=deleted)
     if snapshot.run_receipts.get(request.key) is not None:
         return Decision(answer=run_request_id_used())
     if meta.status is RunStatus.RUNNING:
@@ -80,7 +80,7 @@ def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decisio
     now = to_text(snapshot.now)
     # A finalized run cannot be retried: no call brings it back while its keys are removed.
     mark: dict[str, Json] = {"deleted_at": now, "finalized_at": document.get("finalized_at") or now}
-    return Decision(answer=found, changes=WriteSet(meta=mark, events=[event]))
+    return Decision(answer=deleted, changes=WriteSet(meta=mark, events=[event]))
 
 
 def hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held: bool) -> RunDecision:
@@ -95,8 +95,8 @@ def _hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held:
     if is_being_deleted(document):
         return Decision(answer=run_being_deleted(workflow_id))
     was_changed = (document.get("hold") is True) != is_held
-    told: dict[str, Json] = {"hold": is_held, "changed": was_changed, "hint": _HELD if is_held else _RELEASED}
-    answer = RunAnswer(answer=told, at=snapshot.now)
+    details: dict[str, Json] = {"hold": is_held, "changed": was_changed, "hint": _HELD if is_held else _RELEASED}
+    answer = RunAnswer(answer=details, at=snapshot.now)
     if not was_changed:
         return Decision(answer=answer)
     event = Event(type="RunHeld" if is_held else "RunReleased", data=request.told(hold=is_held))

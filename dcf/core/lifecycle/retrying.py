@@ -115,8 +115,8 @@ def _retry(
     more = _enter_again(step, seen, plan, definition, context)
     if more is not None:
         return Decision(answer=more)
-    found = {**snapshot.states, **snapshot.void}
-    left = {path: found[path] for path in (*plan.states, *halt.forgotten) if path in found}
+    docs = {**snapshot.states, **snapshot.void}
+    left = {path: docs[path] for path in (*plan.states, *halt.forgotten) if path in docs}
     step.writes.notices.extend(stop_children(left))  # of states that were not closed when the run ended
     return _decided(step, snapshot, plan, request, definition)
 
@@ -150,11 +150,11 @@ def _open_scopes(step: Transition, seen: Snapshot, plan: Plan, reopened: Mapping
         step.writes.states[path] = doc
         step.writes.timers[path] = step.now + JOIN_DELAY
         step.writes.events.append(Event(type="StateReopened", state=path, data={"epoch": step.epoch}))
-        kept = seen.scopes[path]
-        if kept.entry.retries:
-            entry = replace(kept.entry, retries=())
-            given = StateInput(entry=entry, effective=kept.effective, stateful=step.stateful, revisits=True)
-            step.writes.inputs[path] = given
+        scope = seen.scopes[path]
+        if scope.entry.retries:
+            entry = replace(scope.entry, retries=())
+            state_input = StateInput(entry=entry, effective=scope.effective, stateful=step.stateful, revisits=True)
+            step.writes.inputs[path] = state_input
         if plan.scopes[path]:
             step.writes.ended[path] = Tally(done=len(plan.scopes[path]))
             step.remaining.counting[path] = doc
@@ -210,9 +210,11 @@ def _decided(
     for path in plan.states:
         if path in writes.states:  # who waits for whom stays as it was
             writes.states[path] = replace(writes.states[path], waits_for=snapshot.states[path].waits_for)
-    told = request.told(retried=retried, states=names[:_MOST_NAMED], epoch=step.epoch)
-    writes.events.insert(0, Event(type="RunRetried", data=told))
-    writes.notices[:] = [replace(one, reason=RETRIED) if one.state in step.entered else one for one in writes.notices]
+    data = request.told(retried=retried, states=names[:_MOST_NAMED], epoch=step.epoch)
+    writes.events.insert(0, Event(type="RunRetried", data=data))
+    writes.notices[:] = [
+        replace(notice, reason=RETRIED) if notice.state in step.entered else notice for notice in writes.notices
+    ]
     writes.opened.extend(path for path in plan.scopes if writes.states[path].is_open_scope)
     begun = {} if document.get("started_at") else {"started_at": to_text(step.now)}
     cleared = {name: None for name in ("error", "cause", "output", *NOT_PAUSED) if document.get(name) is not None}
@@ -227,10 +229,10 @@ def _decided(
 
 def _ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """Return numbers as ranges, first and last."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
         else:
-            found.append((number, number))
-    return tuple(found)
+            ranges.append((number, number))
+    return tuple(ranges)

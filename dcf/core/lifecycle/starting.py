@@ -79,27 +79,27 @@ def request_to_start(wish: Create, request_id: str) -> RunRequest:
     return RunRequest(verb="start_run", request_id=request_id, arguments=arguments)
 
 
-def start(snapshot: Snapshot, asked: Start) -> Decision[Created | Refusal]:
+def start(snapshot: Snapshot, start: Start) -> Decision[Created | Refusal]:
     """Create the run and queue the notifications of its first states. An existing, unstarted run is kicked off."""
-    request = asked.request
-    kept = None if request is None else snapshot.run_receipts.get(request.key)
-    if request is not None and kept is not None and kept.content != request.content:
+    request = start.request
+    run_receipt = None if request is None else snapshot.run_receipts.get(request.key)
+    if request is not None and run_receipt is not None and run_receipt.content != request.content:
         return Decision(answer=run_request_id_used())
-    if snapshot.meta_document is None and asked.within is not None:
-        first, last = asked.within
+    if snapshot.meta_document is None and start.within is not None:
+        first, last = start.within
         if not first <= snapshot.now < last:
             return Decision(answer=start_overdue())
-    made = create(snapshot, asked.wish)
+    made = create(snapshot, start.wish)
     answer, written = made.answer, made.changes
     if isinstance(answer, Refusal):
         return made
     if written is None:
-        return _kicked_off(snapshot, asked, answer)
-    begun = _with_reason(written, asked)
-    kicked = kick_off(_as_created(snapshot, written), _INITIAL, asked.wish.definition.machine.timeout_s).changes
+        return _kicked_off(snapshot, start, answer)
+    begun = _with_reason(written, start)
+    kicked = kick_off(_as_created(snapshot, written), _INITIAL, start.wish.definition.machine.timeout_s).changes
     changes = begun if kicked is None else _together(begun, kicked)
     if request is not None:
-        receipt = RunReceipt(content=request.content, at=snapshot.now, answer={"workflow_id": asked.wish.workflow_id})
+        receipt = RunReceipt(content=request.content, at=snapshot.now, answer={"workflow_id": start.wish.workflow_id})
         changes = replace(changes, run_receipts={request.key: receipt})
     return replace(made, answer=Created(existed=False, meta=changes.meta_document or {}), changes=changes)
 
@@ -118,21 +118,21 @@ def check_tags(tags: Json, *, name: str = "tags") -> tuple[str, ...]:
             f"{name} is no list of short names.",
             "A tag has 1 to 64 letters, digits or _ . : = / -, and begins with a letter or digit.",
         )
-    found = tuple(dict.fromkeys(tags))
-    if len(found) > MOST_TAGS:
+    checked = tuple(dict.fromkeys(tags))
+    if len(checked) > MOST_TAGS:
         raise InvalidArgument(f"A run has at most {MOST_TAGS} tags.", "Leave some out.")
-    return found
+    return checked
 
 
-def _kicked_off(snapshot: Snapshot, asked: Start, found: Created) -> Decision[Created | Refusal]:
+def _kicked_off(snapshot: Snapshot, start: Start, created: Created) -> Decision[Created | Refusal]:
     """Kick off a run that exists and was never started; otherwise change nothing."""
     meta = snapshot.meta
-    is_anothers = asked.bound_to is not None and found.meta.get("planner_agent_id") != asked.bound_to
+    is_anothers = start.bound_to is not None and created.meta.get("planner_agent_id") != start.bound_to
     if meta is None or meta.is_started or meta.status is not RunStatus.RUNNING or is_anothers:
-        return Decision(answer=found)
-    changes = kick_off(snapshot, _INITIAL, asked.wish.definition.machine.timeout_s).changes
-    document = {**found.meta, **({} if changes is None else changes.meta)}
-    return Decision(answer=replace(found, meta=document), changes=changes)
+        return Decision(answer=created)
+    changes = kick_off(snapshot, _INITIAL, start.wish.definition.machine.timeout_s).changes
+    document = {**created.meta, **({} if changes is None else changes.meta)}
+    return Decision(answer=replace(created, meta=document), changes=changes)
 
 
 def _as_created(snapshot: Snapshot, written: WriteSet) -> Snapshot:
@@ -142,12 +142,12 @@ def _as_created(snapshot: Snapshot, written: WriteSet) -> Snapshot:
     return Snapshot(now=snapshot.now, meta=read_meta(dict(document)), states=states, meta_document=document)
 
 
-def _with_reason(written: WriteSet, asked: Start) -> WriteSet:
+def _with_reason(written: WriteSet, start: Start) -> WriteSet:
     """Put the reason into the event of the creation."""
-    if asked.reason is None:
+    if start.reason is None:
         return written
     first, *others = written.events
-    return replace(written, events=[replace(first, data={**first.data, "reason": asked.reason}), *others])
+    return replace(written, events=[replace(first, data={**first.data, "reason": start.reason}), *others])
 
 
 def _together(begun: WriteSet, kicked: WriteSet) -> WriteSet:

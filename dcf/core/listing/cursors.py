@@ -12,10 +12,10 @@ def read_time_and_id(text: str | None) -> tuple[int, str] | None:
     """Read the cursor of an earlier page; raise InvalidArgument for anything else."""
     if text is None:
         return None
-    found = _TIME_AND_ID.match(text)
-    if found is None:
+    match = _TIME_AND_ID.match(text)
+    if match is None:
         raise unknown_cursor()
-    return int(found[1]), found[2]
+    return int(match[1]), match[2]
 
 
 def unknown_cursor() -> InvalidArgument:

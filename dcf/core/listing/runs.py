@@ -65,8 +65,8 @@ class Cursor:
 
 def read_cursor(text: str | None) -> Cursor | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
-    found = read_time_and_id(text)
-    return None if found is None else Cursor(score=found[0], workflow_id=found[1])
+    place = read_time_and_id(text)
+    return None if place is None else Cursor(score=place[0], workflow_id=place[1])
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -242,8 +242,8 @@ def facets_of(meta: Mapping[str, Json]) -> Iterator[tuple[Facet, str]]:
 
 def agents_in(assignments: Json) -> tuple[str, ...]:
     """Return the agents that `meta.agents` names, each once."""
-    found = assignments.values() if isinstance(assignments, dict) else ()
-    return tuple(dict.fromkeys(agent for value in found for agent in read_assignment(value)))
+    agents = assignments.values() if isinstance(assignments, dict) else ()
+    return tuple(dict.fromkeys(agent for value in agents for agent in read_assignment(value)))
 
 
 def reassigned(meta: Mapping[str, Json], agents: Mapping[str, Json]) -> dict[str, Json]:
@@ -267,28 +267,28 @@ def agents_ever(meta: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*agents_in(meta.get("agents")), *agents_in({"": meta.get("former_agents")}))))
 
 
-def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> RunRow:
+def read_row(document: Mapping[str, Json], workflow_id: str, most_states: int) -> RunRow:
     """Read the fields of a meta document that the list shows; `states` are at most one more than `most_states`."""
-    status, states, tags = found.get("status"), found.get("states"), found.get("tags")
+    status, states, tags = document.get("status"), document.get("states"), document.get("tags")
     names = tuple(_texts(states)) if isinstance(states, list) else ()
-    above = read_parent(found.get("parent"))
+    above = read_parent(document.get("parent"))
     return RunRow(
         workflow_id=workflow_id,
         status=RunStatus(status) if isinstance(status, str) and status in _STATUSES else "unreadable",
-        workflow_name=_text(found.get("workflow_name")),
-        workflow_version=_text(found.get("workflow_version")),
-        definition_sha256=_text(found.get("definition_sha256")) or "",
+        workflow_name=_text(document.get("workflow_name")),
+        workflow_version=_text(document.get("workflow_version")),
+        definition_sha256=_text(document.get("definition_sha256")) or "",
         tags=tuple(_texts(tags)) if isinstance(tags, list) else (),
-        agents=agents_in(found.get("agents")),
+        agents=agents_in(document.get("agents")),
         names=names if states != [] and len(names) <= most_states else None,  # an open run has none there
-        created_at=_text(found.get("created_at")),
-        finished_at=_text(found.get("finished_at")),
-        finalized_at=_text(found.get("finalized_at")),
-        paused_at=_text(found.get("paused_at")),
-        hold=found.get("hold") is True,
-        blocked=is_blocked(found),
+        created_at=_text(document.get("created_at")),
+        finished_at=_text(document.get("finished_at")),
+        finalized_at=_text(document.get("finalized_at")),
+        paused_at=_text(document.get("paused_at")),
+        hold=document.get("hold") is True,
+        blocked=is_blocked(document),
         parent=None if above is None else above.run,
-        project=_text(found.get("project")),
+        project=_text(document.get("project")),
     )
 
 

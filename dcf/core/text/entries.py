@@ -58,19 +58,19 @@ def combined(facets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
     A filter by several of them is then one list, whose length is how many entries there are.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    combined: dict[str, tuple[str, ...]] = {}
     for count in range(1, len(facets) + 1):
         for names in combinations(sorted(facets), count):
-            found["+".join(names)] = ("|".join(facets[name] for name in names),)
-    return found
+            combined["+".join(names)] = ("|".join(facets[name] for name in names),)
+    return combined
 
 
-def combined_filter(wanted: Mapping[str, tuple[str, ...]]) -> tuple[FacetFilter, ...]:
+def combined_filter(values_by_facet: Mapping[str, tuple[str, ...]]) -> tuple[FacetFilter, ...]:
     """Return the one filter by facets of `combined`: one of the values of each; those without values are left out."""
-    names = sorted(name for name, values in wanted.items() if values)
+    names = sorted(name for name, values in values_by_facet.items() if values)
     if not names:
         return ()
-    values = tuple("|".join(chosen) for chosen in product(*(wanted[name] for name in names)))
+    values = tuple("|".join(chosen) for chosen in product(*(values_by_facet[name] for name in names)))
     return (FacetFilter(facet="+".join(names), values=values),)
 
 
@@ -87,8 +87,11 @@ class TextSearch:
     @property
     def fingerprint(self) -> str:
         """The fingerprint that distinguishes this search from others; a cursor belongs to one search."""
-        asked = [as_json(self.query.expression), [[one.facet, one.values] for one in self.filters]]
-        return content_fingerprint(asked)
+        identity = [
+            as_json(self.query.expression),
+            [[facet_filter.facet, facet_filter.values] for facet_filter in self.filters],
+        ]
+        return content_fingerprint(identity)
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ _MOST_PARTS: Final = 32
 _Meet: TypeAlias = dict[tuple[int, int], bool]
 
 
-def overlap(one: str, other: str) -> bool:
+def overlap(left: str, other: str) -> bool:
     """Return True if a file may be in both areas."""
-    return _meet(_parts(one), _parts(other), {})
+    return _meet(_parts(left), _parts(other), {})
 
 
 def covers(area: str, path: str) -> bool:
@@ -55,29 +55,29 @@ def _fitted(parts: tuple[str, ...], names: tuple[str, ...], known: _Meet) -> boo
     return is_alike and _fits(parts[1:], names[1:], known)
 
 
-def _meet(one: tuple[str, ...], other: tuple[str, ...], known: _Meet) -> bool:
-    place = (len(one), len(other))
+def _meet(left: tuple[str, ...], other: tuple[str, ...], known: _Meet) -> bool:
+    place = (len(left), len(other))
     if place not in known:
-        known[place] = _worked_out(one, other, known)
+        known[place] = _worked_out(left, other, known)
     return known[place]
 
 
-def _worked_out(one: tuple[str, ...], other: tuple[str, ...], known: _Meet) -> bool:
-    if not one or not other:
-        return all(part == "**" for part in (*one, *other))
-    if one[0] == "**":
-        return _meet(one[1:], other, known) or _meet(one, other[1:], known)
+def _worked_out(left: tuple[str, ...], other: tuple[str, ...], known: _Meet) -> bool:
+    if not left or not other:
+        return all(part == "**" for part in (*left, *other))
+    if left[0] == "**":
+        return _meet(left[1:], other, known) or _meet(left, other[1:], known)
     if other[0] == "**":
-        return _meet(one, other[1:], known) or _meet(one[1:], other, known)
-    return _alike(one[0], other[0]) and _meet(one[1:], other[1:], known)
+        return _meet(left, other[1:], known) or _meet(left[1:], other, known)
+    return _alike(left[0], other[0]) and _meet(left[1:], other[1:], known)
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(left: str, other: str) -> bool:
     """Return True if a name may match both."""
-    wild = [part for part in (one, other) if any(sign in part for sign in _WILD)]
+    wild = [part for part in (left, other) if any(sign in part for sign in _WILD)]
     if len(wild) < 2:  # noqa: PLR2004 - one of the two is a plain name
-        return fnmatchcase(one, other) or fnmatchcase(other, one)
-    begins, ends = zip(_edges(one), _edges(other), strict=True)
+        return fnmatchcase(left, other) or fnmatchcase(other, left)
+    begins, ends = zip(_edges(left), _edges(other), strict=True)
     first, last = sorted(begins, key=len), sorted(ends, key=len)
     return first[1].startswith(first[0]) and last[1].endswith(last[0])
 

@@ -54,7 +54,7 @@ class Term:
 
     def weight(self, found_by: Mapping[str, int], sequence: str) -> int | None:
         """Return the sum of the weights of its words in a text; None if the text does not have it."""
-        if self.is_phrase and not any(one in sequence for one in self.sequences):
+        if self.is_phrase and not any(phrase in sequence for phrase in self.sequences):
             return None
         weights = [
             max((found_by[form] for form in forms_of(word) if form in found_by), default=None) for word in self.whole
@@ -138,8 +138,8 @@ EVERYTHING: Final = TextQuery()
 
 def read_query(text: str | None) -> TextQuery:
     """Read a query. Never raises: a query without a word has no results, and an empty query finds everything."""
-    given = (text or "")[:LONGEST_QUERY]
-    return TextQuery(expression=_Reader(given).read(), is_given=bool(given.strip()))
+    read_text = (text or "")[:LONGEST_QUERY]
+    return TextQuery(expression=_Reader(read_text).read(), is_given=bool(read_text.strip()))
 
 
 def weight_of(expression: Expression, found_by: Mapping[str, int], sequence: str) -> int | None:
@@ -188,7 +188,7 @@ class _Reader:
     """Reads one query, piece by piece."""
 
     def __init__(self, text: str) -> None:
-        self._pieces = [_piece(found) for found in _PIECE.finditer(text)]
+        self._pieces = [_piece(match) for match in _PIECE.finditer(text)]
         self._at = 0
         self._depth = 0
         self._words: set[str] = set()
@@ -205,8 +205,8 @@ class _Reader:
         parts = [self._together()]
         while self._takes("OR"):
             parts.append(self._together())
-        found = tuple(dict.fromkeys(part for part in parts if part is not None))
-        return AnyOf(found) if len(found) > 1 else found[0] if found else None
+        alternatives = tuple(dict.fromkeys(part for part in parts if part is not None))
+        return AnyOf(alternatives) if len(alternatives) > 1 else alternatives[0] if alternatives else None
 
     def _together(self) -> Expression | None:
         parts = [self._difference()]
@@ -238,10 +238,10 @@ class _Reader:
         if self._depth == _DEEPEST:
             return None  # the parenthesis is ignored: its content is read as part of the text around it
         self._depth += 1
-        found = self._alternatives()
+        inner = self._alternatives()
         self._depth -= 1
         self._takes(")")
-        return found
+        return inner
 
     def _term(self, text: str, is_prefix: bool) -> Term | None:
         words = tuple(words_in(text))[: MOST_TERMS - len(self._words)]
@@ -249,16 +249,16 @@ class _Reader:
         return Term(words=words, is_prefix=is_prefix) if words else None
 
     def _takes(self, piece: str) -> bool:
-        found = self._at < len(self._pieces) and self._pieces[self._at] == piece
-        self._at += found
-        return found
+        is_next = self._at < len(self._pieces) and self._pieces[self._at] == piece
+        self._at += is_next
+        return is_next
 
 
-def _piece(found: re.Match[str]) -> str | tuple[str, bool]:
+def _piece(match: re.Match[str]) -> str | tuple[str, bool]:
     """Return an operator, a parenthesis, or a text with whether a star follows it."""
-    bare = found["bare"]
+    bare = match["bare"]
     if bare is None:
-        return found["sign"] or (found["quoted"], bool(found["star"]))
+        return match["sign"] or (match["quoted"], bool(match["star"]))
     return bare if bare in _OPERATORS else (bare, bare.endswith("*"))
 
 

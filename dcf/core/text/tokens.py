@@ -71,8 +71,8 @@ def read_words(texts: Sequence[tuple[str, int]], most: int = MOST_WORDS) -> Word
 
 def _runs(text: str) -> Iterator[str]:
     """Yield the runs of letters and digits, with their case."""
-    for found in _RUN.finditer(unicodedata.normalize("NFKC", text)):
-        run, start = found[0], 0
+    for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
+        run, start = match[0], 0
         for sign in _UNSPACED.finditer(run):
             if run[start : sign.start()]:
                 yield run[start : sign.start()]

@@ -46,10 +46,10 @@ def input_of(message: Mapping[str, Json]) -> Json:
         return with_whole_numbers(data[0])
     text = "\n".join(str(part["text"]) for part in parts if "text" in part)
     try:
-        found = parse(text, name="The text")
+        parsed = parse(text, name="The text")
     except DcfError:
-        found = None
-    return found if isinstance(found, dict) else {"text": text}
+        parsed = None
+    return parsed if isinstance(parsed, dict) else {"text": text}
 
 
 def workflow_of(message: Mapping[str, Json], served: Sequence[str]) -> str:
@@ -76,13 +76,13 @@ def context_tag(message: Mapping[str, Json]) -> list[str]:
 def task_of(meta: Mapping[str, Json], output: Json) -> dict[str, Json]:
     """Return a run as a task; the output of a succeeded run is its artifact."""
     run, status = meta["workflow_id"], str(meta["status"])
-    kept = (tag.removeprefix(CONTEXT_TAG) for tag in meta.get("tags") or () if tag.startswith(CONTEXT_TAG))
-    told: dict[str, Json] = {"state": _STATES[status]}
+    contexts = (tag.removeprefix(CONTEXT_TAG) for tag in meta.get("tags") or () if tag.startswith(CONTEXT_TAG))
+    status_message: dict[str, Json] = {"state": _STATES[status]}
     at = meta.get("finished_at") or meta.get("started_at") or meta.get("created_at")
-    told |= {} if at is None else {"timestamp": at}
+    status_message |= {} if at is None else {"timestamp": at}
     if status == "failed":
-        told["message"] = _said(run, {"error": meta.get("error"), "cause": meta.get("cause")})
-    task: dict[str, Json] = {"id": run, "contextId": next(kept, run), "status": told}
+        status_message["message"] = _said(run, {"error": meta.get("error"), "cause": meta.get("cause")})
+    task: dict[str, Json] = {"id": run, "contextId": next(contexts, run), "status": status_message}
     if _STATES[status] == "TASK_STATE_COMPLETED":
         task["artifacts"] = [{"artifactId": "output", "name": "output", "parts": [{"data": output}]}]
     return task

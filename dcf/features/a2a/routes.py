@@ -95,17 +95,17 @@ class _A2AEndpoint(HttpEndpoint):
 
     async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:
         """Carry out the method that the body names."""
-        found = await self._answer(body, request.headers.get("a2a-version", "1.0"), caller)
-        return JSONResponse(found, headers={"Cache-Control": "no-store"})
+        answer = await self._answer(body, request.headers.get("a2a-version", "1.0"), caller)
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
     async def _answer(self, body: bytes, version: str, caller: Caller) -> dict[str, Json]:
         identity: Json = None
         try:
-            asked = _read(body, self.application.settings.max_body_bytes)
-            identity = asked.get("id")
+            message = _read(body, self.application.settings.max_body_bytes)
+            identity = message.get("id")
             if version.partition(".")[0] not in {"", "1"}:
                 return _error(identity, _VERSION, "This server speaks A2A 1.0.")
-            method, params = asked.get("method"), asked.get("params") or {}
+            method, params = message.get("method"), message.get("params") or {}
             if isinstance(method, str) and method in _UNSUPPORTED:
                 return _error(identity, _CODES["unsupported"], "The agent card says what this server can do.")
             methods = {"SendMessage": self._send, "GetTask": self._get, "CancelTask": self._cancel}
@@ -113,8 +113,8 @@ class _A2AEndpoint(HttpEndpoint):
                 return _error(identity, _METHOD_UNKNOWN, "There is no such method.")
             result = await methods[method](params, caller)
         except _ToolFailed as failed:
-            told = failed.payload
-            return _error(identity, _CODES.get(told["code"], _INTERNAL), told["error"], told)
+            payload = failed.payload
+            return _error(identity, _CODES.get(payload["code"], _INTERNAL), payload["error"], payload)
         except DcfError as error:
             text = f"{error.code}: {error.message}"
             return _error(identity, _CODES.get(error.code, _INTERNAL), text, {"code": error.code, "hint": error.hint})
@@ -157,12 +157,12 @@ class _A2AEndpoint(HttpEndpoint):
 
     async def _task(self, run: str, caller: Caller) -> dict[str, Json]:
         looked = {"workflow_id": run, "limit": 1}
-        found = await self._call("read_workflow_control_plane", caller, **looked, summary=True)
+        read_run = await self._call("read_workflow_control_plane", caller, **looked, summary=True)
         output = None
-        if found["meta"]["status"] in {"succeeded", "partial"}:  # a summary leaves the output out
+        if read_run["meta"]["status"] in {"succeeded", "partial"}:  # a summary leaves the output out
             whole = await self._call("read_workflow_control_plane", caller, **looked)
             output = whole["meta"].get("output")
-        return task_of(found["meta"], output)
+        return task_of(read_run["meta"], output)
 
     async def _call(self, tool: str, caller: Caller, **arguments: Json) -> Mapping[str, Json]:
         reply = await call(TOOLS[tool], self.application, arguments, caller, self.meter)
@@ -173,41 +173,50 @@ class _A2AEndpoint(HttpEndpoint):
 
 def _read(body: bytes, max_bytes: int) -> dict[str, Json]:
     try:
-        found = parse(body.decode(), name="The body", max_bytes=max_bytes)
+        message = parse(body.decode(), name="The body", max_bytes=max_bytes)
     except UnicodeDecodeError:
         raise InvalidArgument("The body is not UTF-8 text.", "Send JSON.") from None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         raise InvalidArgument(
             "The body is not a JSON-RPC request.", 'Send {"jsonrpc": "2.0", "id", "method", "params"}.'
         )
-    return found
+    return message
 
 
 def _id_of(params: Json) -> str:
-    found = params.get("id") if isinstance(params, dict) else None
-    if not isinstance(found, str):
+    identity = params.get("id") if isinstance(params, dict) else None
+    if not isinstance(identity, str):
         raise InvalidArgument(
             "params.id is no id of a task.", "Send the id of the task that SendMessage answered with."
         )
-    return found
+    return identity
 
 
 def _skills(application: Application, served: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return the workflows that are kept, each with what its document says of it."""
-    found = []
+    skills = []
     for name in served:
         try:
             document = application.starting.definition(name).document
         except UnknownDefinition:
             continue  # it was never started, so there is nothing to start again
         asl = document.get("asl")
-        said = document.get("description") or (asl.get("Comment") if isinstance(asl, dict) else None)
-        found.append((name, said if isinstance(said, str) and said else f"Starts a run of the workflow {name}."))
-    return found
+        description = document.get("description") or (asl.get("Comment") if isinstance(asl, dict) else None)
+        skills.append(
+            (
+                name,
+                description
+                if isinstance(description, str) and description
+                else f"Starts a run of the workflow {name}.",
+            )
+        )
+    return skills
 
 
-def _error(identity: Json, code: int, message: str, told: Mapping[str, Json] | None = None) -> dict[str, Json]:
-    data = {name: told[name] for name in ("code", "hint", "retry_after_s") if told is not None and told.get(name)}
+def _error(identity: Json, code: int, message: str, refusal: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    data = {
+        name: refusal[name] for name in ("code", "hint", "retry_after_s") if refusal is not None and refusal.get(name)
+    }
     return {
         "jsonrpc": "2.0",
         "id": identity,

@@ -55,7 +55,11 @@ class Contexts:
         """Return the pieces, the most important first. Raise UnknownRun for a run that does not exist."""
         items = self._items(query)
         runs = self._runs(query, items)
-        described = [found for run in runs[:MOST_RUNS] if (found := self._described(query, run, items)) is not None]
+        described = [
+            described_run
+            for run in runs[:MOST_RUNS]
+            if (described_run := self._described(query, run, items)) is not None
+        ]
         left = [ContextPiece(section="runs", item={"workflow_id": run}) for run in runs[MOST_RUNS:]]
         return [*_interleaved(described), *left]
 
@@ -63,9 +67,9 @@ class Contexts:
         """Return what the agent holds and what is ready for it; of a run or session without one, all such work."""
         if query.agent is None and query.run is None:
             return []
-        wanted = WorkQuery(limit=_ITEMS, agent=query.agent, run=query.run, project=query.project)
-        found = self._work.find_work(wanted).items
-        return [one for one in found if one.status in (WorkStatus.RUNNING, WorkStatus.REVIEW, WorkStatus.READY)]
+        work_query = WorkQuery(limit=_ITEMS, agent=query.agent, run=query.run, project=query.project)
+        items = self._work.find_work(work_query).items
+        return [item for item in items if item.status in (WorkStatus.RUNNING, WorkStatus.REVIEW, WorkStatus.READY)]
 
     def _runs(self, query: ContextQuery, items: Sequence[WorkItem]) -> list[str]:
         """Return the runs that matter: where something is held, then those with other work, newest first."""
@@ -76,12 +80,12 @@ class Contexts:
             listed = self._listed(RunQuery(limit=2 * MOST_RUNS, tag=query.session, project=query.project))
             if query.agent is None:
                 return listed
-        held = [one.workflow_id for one in items if one.status is not WorkStatus.READY]
-        ready = [one.workflow_id for one in items if one.status is WorkStatus.READY]
+        held_runs = [item.workflow_id for item in items if item.status is not WorkStatus.READY]
+        ready = [item.workflow_id for item in items if item.status is WorkStatus.READY]
         agent = query.agent or ""
         own = self._listed(RunQuery(limit=2 * MOST_RUNS, agent=agent, project=query.project))
-        found = [*held, *self._desk.planned_by(agent, query.project), *own, *ready]
-        near = found if query.session is None else [one for one in found if one in listed] + listed
+        runs = [*held_runs, *self._desk.planned_by(agent, query.project), *own, *ready]
+        near = runs if query.session is None else [run for run in runs if run in listed] + listed
         return list(dict.fromkeys(near))
 
     def _listed(self, query: RunQuery) -> list[str]:
@@ -90,11 +94,11 @@ class Contexts:
 
     def _described(self, query: ContextQuery, run: str, items: Sequence[WorkItem]) -> list[ContextPiece] | None:
         """Return the pieces of one run; None if it was deleted meanwhile."""
-        own = [one for one in items if one.workflow_id == run]
+        own = [item for item in items if item.workflow_id == run]
         if query.agent is None and query.run is None:
             own = [*self._work.find_work(WorkQuery(limit=_ITEMS, run=run)).items]
         try:
-            view = self._views.read(run, tuple(dict.fromkeys(one.state for one in own)))
+            view = self._views.read(run, tuple(dict.fromkeys(work.state for work in own)))
             return [*self._pieces(query, run, view, own)]
         except NotFound:
             if query.run is not None:
@@ -102,40 +106,42 @@ class Contexts:
             return None
 
     def _pieces(self, query: ContextQuery, run: str, view: RunView, own: Sequence[WorkItem]) -> Iterator[ContextPiece]:
-        briefs = {one.state: self._brief(run, view, one.state) for one in own}
-        held = [one for one in own if one.status in (WorkStatus.RUNNING, WorkStatus.REVIEW)]
-        ready = [one for one in own if one.status is WorkStatus.READY]
+        briefs = {item.state: self._brief(run, view, item.state) for item in own}
+        held_items = [item for item in own if item.status in (WorkStatus.RUNNING, WorkStatus.REVIEW)]
+        ready = [item for item in own if item.status is WorkStatus.READY]
         yield ContextPiece(section="runs", item=_run_item(run, view, query.agent))
-        for step in _steps(query.agent, run, view, held, ready):
+        for step in _steps(query.agent, run, view, held_items, ready):
             yield ContextPiece(section="next", item=step.as_json())
-        for one in held:
-            yield ContextPiece(section="held", item=_work_item(one, briefs[one.state]))
+        for work in held_items:
+            yield ContextPiece(section="held", item=_work_item(work, briefs[work.state]))
         yield from self._told(run)
-        for one in ready:
-            yield ContextPiece(section="ready", item=_work_item(one, briefs[one.state]))
-        for one in held:
-            if one.state in view.states:
-                given = known(view.states[one.state].given)
-                yield ContextPiece(section="inputs", item={"workflow_id": run, "state": one.state, "input": given})
+        for work in ready:
+            yield ContextPiece(section="ready", item=_work_item(work, briefs[work.state]))
+        for work in held_items:
+            if work.state in view.states:
+                state_input = known(view.states[work.state].given)
+                yield ContextPiece(
+                    section="inputs", item={"workflow_id": run, "state": work.state, "input": state_input}
+                )
 
     def _told(self, run: str) -> Iterator[ContextPiece]:
         """Yield what the journal has: issues that are open, the latest handoffs, decisions and milestone."""
         issues = self._journal.read_journal(run, JournalQuery(limit=_ISSUES, open=True)).entries
-        for one in sorted(issues, key=lambda entry: not entry.blocks):
-            yield entry_piece("issues", run, one)
+        for issue in sorted(issues, key=lambda entry: not entry.blocks):
+            yield entry_piece("issues", run, issue)
         for section, kind, most in (
             ("handoffs", EntryKind.HANDOFF, _HANDOFFS),
             ("decisions", EntryKind.DECISION, _DECISIONS),
             ("milestones", EntryKind.MILESTONE, 1),
         ):
-            for one in self._journal.read_journal(run, JournalQuery(limit=most, kind=kind)).entries:
-                yield entry_piece(section, run, one)
+            for issue in self._journal.read_journal(run, JournalQuery(limit=most, kind=kind)).entries:
+                yield entry_piece(section, run, issue)
 
     def _brief(self, run: str, view: RunView, state: str) -> Brief:
         if state not in view.states:
             return Brief()
-        found = view.states[state]
-        return brief_of(self._plane.run(run).definition, found.path, found.given)
+        state_view = view.states[state]
+        return brief_of(self._plane.run(run).definition, state_view.path, state_view.given)
 
 
 def _interleaved(runs: Sequence[Sequence[ContextPiece]]) -> Iterator[ContextPiece]:
@@ -161,44 +167,46 @@ def _run_item(run: str, view: RunView, agent: str | None) -> dict[str, Json]:
         "project": document.get("project"),
         "tags": document.get("tags") or None,
         "you_plan_it": True if agent is not None and view.meta.planner_agent_id == agent else None,
-        "blocked_by": [one.as_json() for one in view.meta.blocked_by] or None,
+        "blocked_by": [blocker.as_json() for blocker in view.meta.blocked_by] or None,
     }
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _work_item(one: WorkItem, brief: Brief) -> dict[str, Json]:
-    told = {name: value for name, value in brief.as_json().items() if name != "skills"}
+def _work_item(work_item: WorkItem, brief: Brief) -> dict[str, Json]:
+    values = {name: value for name, value in brief.as_json().items() if name != "skills"}
     if brief.instructions is not None:
-        told["instructions"] = clip(brief.instructions, _INSTRUCTIONS)
-    return {**one.as_json(), **told}
+        values["instructions"] = clip(brief.instructions, _INSTRUCTIONS)
+    return {**work_item.as_json(), **values}
 
 
 def _steps(
-    agent: str | None, run: str, view: RunView, held: Sequence[WorkItem], ready: Sequence[WorkItem]
+    agent: str | None, run: str, view: RunView, work_items: Sequence[WorkItem], ready: Sequence[WorkItem]
 ) -> Iterator[Step]:
     """Yield the calls to make in this run: for what is held, for what blocks it, for what is ready."""
     where: dict[str, Json] = {"workflow_id": run}
     if agent is not None:
-        yield from (_of_state(agent, run, view, one.state) for one in held if one.state in view.states)
+        yield from (
+            _of_state(agent, run, view, work_item.state) for work_item in work_items if work_item.state in view.states
+        )
     if view.meta.hold is not None:
         yield ask_why_held(where)
     elif view.meta.blocked_by:
         yield Step(tool="read_journal", arguments=where | {"open": True}, why="Issues block the run; it shows them.")
         if agent is not None and view.meta.planner_agent_id == agent:
-            told = {"issue": view.meta.blocked_by[0].issue, "how": "<how it was resolved>", "agent_id": agent}
-            yield Step(tool="resolve_issue", arguments=where | told, why="No lease is granted until it is resolved.")
-    elif agent is not None and ready and not held:
+            call = {"issue": view.meta.blocked_by[0].issue, "how": "<how it was resolved>", "agent_id": agent}
+            yield Step(tool="resolve_issue", arguments=where | call, why="No lease is granted until it is resolved.")
+    elif agent is not None and ready and not work_items:
         yield _of_state(agent, run, view, ready[0].state)
     if agent is None:
         yield Step(tool="explain_run", arguments=where, why="It says what the run waits for.")
-    elif not held and not ready:
+    elif not work_items and not ready:
         yield wait_for_event(agent)
 
 
 def _of_state(agent: str, run: str, view: RunView, state: str) -> Step:
-    found = view.states[state]
-    is_held = found.doc.lease.is_live(view.now) and found.doc.lease.owner_agent_id == agent
-    ready, running = found.ready, view.status is RunStatus.RUNNING
+    state_view = view.states[state]
+    is_held = state_view.doc.lease.is_live(view.now) and state_view.doc.lease.owner_agent_id == agent
+    ready, running = state_view.ready, view.status is RunStatus.RUNNING
     return steps_for(
-        run, found.path, agent, found.doc, ready=ready, held=is_held, running=running, missing=(), loaded=()
+        run, state_view.path, agent, state_view.doc, ready=ready, held=is_held, running=running, missing=(), loaded=()
     )[0]

@@ -98,7 +98,7 @@ def fitted(pieces: Iterable[ContextPiece], max_bytes: int) -> Fitted:
 def entry_piece(section: str, workflow_id: str, entry: JournalEntry) -> ContextPiece:
     """Return an entry of a journal as a piece, with only the fields that an agent needs to continue."""
     names = ("entry", "at", "agent", "state", "details", "blocks")
-    kept: dict[str, Json] = {name: value for name, value in entry.as_json().items() if name in names}
+    values: dict[str, Json] = {name: value for name, value in entry.as_json().items() if name in names}
     return ContextPiece(
-        section=section, item={"workflow_id": workflow_id, **kept, "text": clip(entry.text, LONGEST_SHOWN)}
+        section=section, item={"workflow_id": workflow_id, **values, "text": clip(entry.text, LONGEST_SHOWN)}
     )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def _counted(answer: Mapping[str, Json]) -> str:
-    runs, held, ready = (len(answer.get(name, ())) for name in ("runs", "held", "ready"))
-    return f"{runs} runs; {held} states held, {ready} ready."
+    runs, held_count, ready = (len(answer.get(name, ())) for name in ("runs", "held", "ready"))
+    return f"{runs} runs; {held_count} states held, {ready} ready."
 
 
 @verb(
@@ -48,9 +48,13 @@ def get_context(
     if agent is None and workflow_id is None and session is None:
         agent = caller.agent_id
     query = ContextQuery(agent=agent, run=workflow_id, session=session, project=caller.project or project)
-    found = fitted(on.contexts.get_context(query), min(max_bytes, on.settings.max_result_bytes))
-    members = {"agent_id": agent, "left_out": found.left_out or None, "provenance": marked("the agents of these runs")}
-    return Answered(AgentContext, {**members, **found.sections})
+    fitted_context = fitted(on.contexts.get_context(query), min(max_bytes, on.settings.max_result_bytes))
+    members = {
+        "agent_id": agent,
+        "left_out": fitted_context.left_out or None,
+        "provenance": marked("the agents of these runs"),
+    }
+    return Answered(AgentContext, {**members, **fitted_context.sections})
 
 
 add_tools(__name__)

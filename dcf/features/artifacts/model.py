@@ -114,7 +114,7 @@ class Upload:
     @property
     def size(self) -> int:
         """Bytes of the parts that are there."""
-        return sum(one.size for one in self.parts.values())
+        return sum(part.size for part in self.parts.values())
 
     @property
     def is_complete(self) -> bool:

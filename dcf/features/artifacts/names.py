@@ -18,10 +18,10 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
 _LONGEST_SLUG: Final = 40
 
 
-def content_type_of(given: str) -> str:
+def content_type_of(content_type: str) -> str:
     """Return the media type that was named, short or whole; raise InvalidArgument for what is none."""
-    short = SHORT_TYPES.get(given)
-    whole = given.partition(";")[0].strip().lower()
+    short = SHORT_TYPES.get(content_type)
+    whole = content_type.partition(";")[0].strip().lower()
     if short is None and _MEDIA_TYPE.match(whole) is None:
         raise InvalidArgument(
             "content_type is no media type.", f"Use {', '.join(SHORT_TYPES)}, or a media type such as image/png."
@@ -29,14 +29,14 @@ def content_type_of(given: str) -> str:
     return short or whole
 
 
-def check_sha256(given: str | None) -> str | None:
+def check_sha256(sha256: str | None) -> str | None:
     """Return a digest in the one form that is compared; raise InvalidArgument for what is none."""
-    if given is None:
+    if sha256 is None:
         return None
-    found = given.lower()
-    if _SHA256.match(found) is None:
+    lowered = sha256.lower()
+    if _SHA256.match(lowered) is None:
         raise InvalidArgument("sha256 is no SHA-256 in hexadecimal.", "Send its 64 digits, or leave it out.")
-    return found
+    return lowered
 
 
 def id_of(name: str, sha256: str) -> str:

@@ -78,34 +78,34 @@ class Artifacts:
         self._uploads_until = 0
         self._clean_at = 0.0
 
-    def put(self, given: PartGiven) -> ArtifactStands | Refusal:
+    def put(self, part_given: PartGiven) -> ArtifactStands | Refusal:
         """Keep an artifact, or one part of it. A repetition is not an error and has no effect. Raise UnknownRun."""
-        state = given.kind.state
-        path = None if state is None else self._plane.place(given.workflow_id, state).path
-        given = _with_state(given, path)
-        sha256 = sha256_of(given.data)
-        if given.of == 1 and given.whole not in (None, sha256):
-            return refusals.sha256_differs(str(given.whole), sha256)
-        is_short = len(given.data) <= self.limits.inline and given.of == 1
+        state = part_given.kind.state
+        path = None if state is None else self._plane.place(part_given.workflow_id, state).path
+        part_given = _with_state(part_given, path)
+        sha256 = sha256_of(part_given.data)
+        if part_given.of == 1 and part_given.whole not in (None, sha256):
+            return refusals.sha256_differs(str(part_given.whole), sha256)
+        is_short = len(part_given.data) <= self.limits.inline and part_given.of == 1
         where = Where.STORE if self.limits.has_store and not is_short else Where.REDIS
-        size, sender = len(given.data), secrets.token_hex(8)
-        part = ArtifactPart(number=given.number, size=size, sha256=sha256, where=where, sender=sender)
+        size, sender = len(part_given.data), secrets.token_hex(8)
+        part = ArtifactPart(number=part_given.number, size=size, sha256=sha256, where=where, sender=sender)
         wish = ArtifactPut(
-            artifact_id=given.artifact_id,
-            kind=given.kind,
+            artifact_id=part_given.artifact_id,
+            kind=part_given.kind,
             part=part,
-            of=given.of,
-            whole=given.whole,
-            agent_bound=given.agent_bound,
+            of=part_given.of,
+            whole=part_given.whole,
+            agent_bound=part_given.agent_bound,
         )
-        return self._put_whole(given, wish) if given.of == 1 else self._put_part(given, wish)
+        return self._put_whole(part_given, wish) if part_given.of == 1 else self._put_part(part_given, wish)
 
     def read(self, workflow_id: str, artifact_id: str, offset: int, length: int | None) -> ArtifactRead | Refusal:
         """Return bytes of an artifact, checked by the digests of its parts. Raise UnknownRun."""
-        found = self._store.read(workflow_id, artifact_id)
-        if found is None:
+        stored = self._store.read(workflow_id, artifact_id)
+        if stored is None:
             raise UnknownRun(workflow_id)
-        prefix, artifact = found
+        prefix, artifact = stored
         if artifact is None:
             return refusals.unknown_artifact(artifact_id)
         end = artifact.size if length is None else min(artifact.size, offset + length)
@@ -122,13 +122,13 @@ class Artifacts:
 
     def page(self, workflow_id: str, cursor: str | None, limit: int) -> ArtifactPage:
         """Return a page of a run's artifacts. Raise UnknownRun."""
-        found = self._store.page(workflow_id, read_time_and_id(cursor), limit)
-        if found is None:
+        page = self._store.page(workflow_id, read_time_and_id(cursor), limit)
+        if page is None:
             raise UnknownRun(workflow_id)
-        entries, uploads, totals = found
+        entries, uploads, totals = page
         last = f"{entries[-1][0]}:{entries[-1][1].artifact_id}" if len(entries) == limit else None
         return ArtifactPage(
-            artifacts=[one for _, one in entries],
+            artifacts=[entry for _, entry in entries],
             uploads=uploads,
             count=totals["count"],
             bytes=totals["bytes"],
@@ -162,8 +162,8 @@ class Artifacts:
             done += self._drop(stale)
         forgotten, self._uploads_until = self._store.forget_uploads(self._uploads_until, _LOOKED_AT_ONCE)
         done += forgotten
-        gone, self._looked_until = self._store.orphans(self._looked_until, _LOOKED_AT_ONCE)
-        for prefix in gone[:_CLEANED_AT_ONCE] if self._blobs is not None else ():
+        orphans, self._looked_until = self._store.orphans(self._looked_until, _LOOKED_AT_ONCE)
+        for prefix in orphans[:_CLEANED_AT_ONCE] if self._blobs is not None else ():
             self._delete_orphan(prefix)
             done += 1
         return done
@@ -172,9 +172,9 @@ class Artifacts:
         """Drop an abandoned upload, and delete its bytes unless an artifact was made of them."""
         run, name = stale.workflow_id, stale.artifact_id
         answer = self._store.transact(run, name, partial(rules.drop, upload_id=stale.upload_id))
-        found = None if answer is None else self._store.read(run, name)
-        if found is not None and isinstance(answer, ArtifactStands):
-            prefix, artifact = found
+        stored = None if answer is None else self._store.read(run, name)
+        if stored is not None and isinstance(answer, ArtifactStands):
+            prefix, artifact = stored
             goes_on = answer.upload is not None and answer.upload.upload_id == stale.upload_id
             is_made = artifact is not None and artifact.upload_id == stale.upload_id
             if not goes_on and not is_made and self._blobs is not None:
@@ -182,98 +182,102 @@ class Artifacts:
         self._store.settle_upload(stale)
         return 0 if isinstance(answer, ArtifactStands) and answer.existed else 1
 
-    def _put_whole(self, given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
-        content = (content_name(wish.artifact_id, wish.drawn, wish.part.number), given.data)
+    def _put_whole(self, part_given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
+        content = (content_name(wish.artifact_id, wish.drawn, wish.part.number), part_given.data)
         if wish.part.where is Where.REDIS:
-            return self._counted(given, wish, partial(rules.whole, wish=wish, limits=self.limits), content)
-        seen = self._look(given, wish, partial(rules.whole, wish=wish, limits=self.limits))
+            return self._counted(part_given, wish, partial(rules.whole, wish=wish, limits=self.limits), content)
+        seen = self._look(part_given, wish, partial(rules.whole, wish=wish, limits=self.limits))
         if isinstance(seen, ArtifactStands | Refusal):
             return seen
         name = f"{seen}/{blob_name(wish.artifact_id, wish.drawn, wish.part)}"
-        self._write(seen, name, given.data)
-        answer = self._counted(given, wish, partial(rules.whole, wish=wish, limits=self.limits), None)
+        self._write(seen, name, part_given.data)
+        answer = self._counted(part_given, wish, partial(rules.whole, wish=wish, limits=self.limits), None)
         if isinstance(answer, Refusal) or answer.existed:
             self._discard(f"{seen}/{wish.artifact_id}/{wish.drawn}")
         return answer
 
-    def _put_part(self, given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
-        begun = self._on(given, wish, partial(rules.begin, wish=wish, limits=self.limits))
+    def _put_part(self, part_given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
+        begun = self._on(part_given, wish, partial(rules.begin, wish=wish, limits=self.limits))
         if isinstance(begun, Refusal) or begun.artifact is not None or begun.upload is None:
             return begun
         upload = begun.upload
         if not begun.existed:
-            added = self._add(given, wish, upload.upload_id)
+            added = self._add(part_given, wish, upload.upload_id)
             if isinstance(added, Refusal) or added.upload is None:
                 return added
             upload = added.upload
         return (
-            self._finish(given, upload) if upload.is_complete else ArtifactStands(upload=upload, existed=begun.existed)
+            self._finish(part_given, upload)
+            if upload.is_complete
+            else ArtifactStands(upload=upload, existed=begun.existed)
         )
 
-    def _add(self, given: PartGiven, wish: ArtifactPut, upload_id: str) -> ArtifactStands | Refusal:
+    def _add(self, part_given: PartGiven, wish: ArtifactPut, upload_id: str) -> ArtifactStands | Refusal:
         add = partial(rules.add_part, wish=wish, limits=self.limits, upload_id=upload_id)
         if wish.part.where is Where.REDIS:
             name = content_name(wish.artifact_id, upload_id, wish.part.number)
-            return self._counted(given, wish, add, (name, given.data))
-        prefix = self._store.blobs_of_run(given.workflow_id)
+            return self._counted(part_given, wish, add, (name, part_given.data))
+        prefix = self._store.blobs_of_run(part_given.workflow_id)
         if prefix is None:
-            raise UnknownRun(given.workflow_id)
-        self._write(prefix, f"{prefix}/{blob_name(wish.artifact_id, upload_id, wish.part)}", given.data)
-        return self._counted(given, wish, add, None)
+            raise UnknownRun(part_given.workflow_id)
+        self._write(prefix, f"{prefix}/{blob_name(wish.artifact_id, upload_id, wish.part)}", part_given.data)
+        return self._counted(part_given, wish, add, None)
 
-    def _finish(self, given: PartGiven, upload: Upload) -> ArtifactStands | Refusal:
+    def _finish(self, part_given: PartGiven, upload: Upload) -> ArtifactStands | Refusal:
         """Work out the digest of the whole, part by part, and make the artifact."""
-        prefix = self._store.blobs_of_run(given.workflow_id) or ""
+        prefix = self._store.blobs_of_run(part_given.workflow_id) or ""
         whole = hashlib.sha256()
         for number in range(1, upload.of + 1):
-            data = self._bytes_of(given.workflow_id, prefix, given.artifact_id, upload.upload_id, upload.parts[number])
+            data = self._bytes_of(
+                part_given.workflow_id, prefix, part_given.artifact_id, upload.upload_id, upload.parts[number]
+            )
             if data is None:
-                return refusals.damaged(given.artifact_id)
+                return refusals.damaged(part_given.artifact_id)
             whole.update(data)
-        made = partial(rules.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=given.whole)
-        answer = self._store.transact(given.workflow_id, given.artifact_id, made)
+        made = partial(rules.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=part_given.whole)
+        answer = self._store.transact(part_given.workflow_id, part_given.artifact_id, made)
         if answer is None:
-            raise UnknownRun(given.workflow_id)
+            raise UnknownRun(part_given.workflow_id)
         if isinstance(answer, Refusal) and answer.code == "sha256_differs":
-            self._discard(f"{prefix}/{given.artifact_id}/{upload.upload_id}")
+            self._discard(f"{prefix}/{part_given.artifact_id}/{upload.upload_id}")
         return answer
 
-    def _look(self, given: PartGiven, wish: ArtifactPut, made: Decide) -> ArtifactStands | Refusal | str:
+    def _look(self, part_given: PartGiven, wish: ArtifactPut, made: Decide) -> ArtifactStands | Refusal | str:
         """Return what would be answered if nothing is to be written; else what the run's bytes are kept under."""
         prefix = ""
 
-        def dry(found: ArtifactFound) -> ArtifactChange:
+        def dry(stored: ArtifactFound) -> ArtifactChange:
             nonlocal prefix
-            change = made(found)
-            prefix = found.prefix if change.artifact is not None else ""
+            change = made(stored)
+            prefix = stored.prefix if change.artifact is not None else ""
             return ArtifactChange(answer=change.answer)
 
-        answer = self._on(given, wish, dry)
+        answer = self._on(part_given, wish, dry)
         return prefix or answer
 
     def _counted(
-        self, given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None
+        self, part_given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None
     ) -> ArtifactStands | Refusal:
         """Carry out a decision that keeps bytes, counted for the caller's key before."""
-        prefix = self._store.blobs_of_run(given.workflow_id)
+        prefix = self._store.blobs_of_run(part_given.workflow_id)
         if prefix is None:
-            raise UnknownRun(given.workflow_id)
+            raise UnknownRun(part_given.workflow_id)
         full = self._store.reserve(prefix, wish)
         if full is not None:
             return full
-        answer = self._on(given, wish, made, content)
+        answer = self._on(part_given, wish, made, content)
         if isinstance(answer, Refusal) or answer.existed:
             self._store.give_back(prefix, wish)
         return answer
 
     def _on(
-        self, given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None = None
+        self, part_given: PartGiven, wish: ArtifactPut, made: Decide, content: tuple[str, bytes] | None = None
     ) -> ArtifactStands | Refusal:
         answer = self._store.transact(
-            given.workflow_id, wish.artifact_id, made, state=given.kind.state, content=content
+            part_given.workflow_id, wish.artifact_id, made, state=part_given.kind.state, content=content
         )
         if answer is None:
-            raise UnknownRun(given.workflow_id)
+            raise UnknownRun(part_given.workflow_id)
         return answer
 
     def _write(self, prefix: str, name: str, data: bytes) -> None:
@@ -310,5 +314,7 @@ class Artifacts:
         return data if data is not None and sha256_of(data) == part.sha256 else None
 
 
-def _with_state(given: PartGiven, path: str | None) -> PartGiven:
-    return replace(given, kind=replace(given.kind, state=path)) if path != given.kind.state else given
+def _with_state(part_given: PartGiven, path: str | None) -> PartGiven:
+    return (
+        replace(part_given, kind=replace(part_given.kind, state=path)) if path != part_given.kind.state else part_given
+    )

@@ -42,11 +42,11 @@ def other_upload(artifact_id: str) -> Refusal:
     )
 
 
-def sha256_differs(expected: str, found: str) -> Refusal:
+def sha256_differs(expected: str, result: str) -> Refusal:
     """Refuse bytes that are not what the caller said."""
     return Refusal(
         code="sha256_differs",
-        message=f"The content has the SHA-256 {found}, and not {expected}.",
+        message=f"The content has the SHA-256 {result}, and not {expected}.",
         hint="Send the content again, whole or in the same parts; nothing was kept.",
     )
 

@@ -75,16 +75,16 @@ class _PutBytes(HttpEndpoint):
 
     async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:
         """Call put_artifact with the body as content."""
-        asked = request.query_params
-        given: dict[str, Json] = {name: asked[name] for name in _TEXTS if name in asked}
-        given |= {name: _number(asked[name]) for name in _NUMBERS if name in asked}
-        given.setdefault("content_type", request.headers.get("content-type") or "binary")
-        given |= {
+        query_params = request.query_params
+        arguments: dict[str, Json] = {name: query_params[name] for name in _TEXTS if name in query_params}
+        arguments |= {name: _number(query_params[name]) for name in _NUMBERS if name in query_params}
+        arguments.setdefault("content_type", request.headers.get("content-type") or "binary")
+        arguments |= {
             "workflow_id": request.path_params["workflow_id"],
             "content": base64.b64encode(body).decode(),
             "encoding": "base64",
         }
-        reply = await call(TOOLS["put_artifact"], self.application, given, caller, self.meter)
+        reply = await call(TOOLS["put_artifact"], self.application, arguments, caller, self.meter)
         return _told(reply.payload)
 
 
@@ -96,8 +96,8 @@ class _GetBytes(HttpEndpoint):
     async def answer(self, request: Request, body: bytes, caller: Caller) -> Response:  # noqa: ARG002 - there is none
         """Have get_artifact decide whether the caller may read it, and stream it."""
         named = {name: request.path_params[name] for name in ("workflow_id", "artifact_id")}
-        asked = {**named, "length": 1, "encoding": "base64"}
-        reply = await call(TOOLS["get_artifact"], self.application, asked, caller, self.meter)
+        query = {**named, "length": 1, "encoding": "base64"}
+        reply = await call(TOOLS["get_artifact"], self.application, query, caller, self.meter)
         if reply.payload["code"] != "ok":
             return _told(reply.payload)
         artifact = reply.payload["artifact"]
@@ -112,8 +112,8 @@ class _GetBytes(HttpEndpoint):
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         begin, end, status = 0, size, 200
-        if (given := _RANGE.match(request.headers.get("range", ""))) is not None:
-            begin, end = int(given[1]), min(size, int(given[2]) + 1 if given[2] else size)
+        if (match := _RANGE.match(request.headers.get("range", ""))) is not None:
+            begin, end = int(match[1]), min(size, int(match[2]) + 1 if match[2] else size)
             if begin >= end:
                 return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{size}"})
             headers["Content-Range"], status = f"bytes {begin}-{end - 1}/{size}", 206
@@ -127,11 +127,11 @@ class _GetBytes(HttpEndpoint):
         """Yield the bytes; break the connection off if they cannot be read, so that no client takes a part for all."""
         while begin < end:
             read = self.application.artifacts.read
-            found = await anyio.to_thread.run_sync(read, run, artifact_id, begin, min(_PIECE, end - begin))
-            if isinstance(found, Refusal) or found.artifact.sha256 != sha256 or not found.data:
+            piece = await anyio.to_thread.run_sync(read, run, artifact_id, begin, min(_PIECE, end - begin))
+            if isinstance(piece, Refusal) or piece.artifact.sha256 != sha256 or not piece.data:
                 raise StoreUnavailable("The artifact cannot be read to its end.", "Ask for it again.")
-            begin += len(found.data)
-            yield found.data
+            begin += len(piece.data)
+            yield piece.data
 
 
 def _number(text: str) -> Json:

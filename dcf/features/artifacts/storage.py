@@ -89,16 +89,16 @@ class ArtifactStore:
         run = keys_of(workflow_id)
 
         def once(connection: Connection) -> ArtifactStands | Refusal | None:
-            found = _read(self._connections.form, connection, run, artifact_id, state)
-            if found is None:
+            stored = _read(self._connections.form, connection, run, artifact_id, state)
+            if stored is None:
                 self._attempts.let_go(connection, run.barrier)
                 return None
-            change = self._attempts.result_of(connection, run.barrier, lambda: decide(found))
-            commands = list(_commands(run, artifact_id, found, change, content))
+            change = self._attempts.result_of(connection, run.barrier, lambda: decide(stored))
+            commands = list(_commands(run, artifact_id, stored, change, content))
             if not commands:
                 self._attempts.let_go(connection, run.barrier)
                 return change.answer
-            commit(connection, commands, _announcements(self._connections.form, run, found, change))
+            commit(connection, commands, _announcements(self._connections.form, run, stored, change))
             self._attempts.confirm(connection, run.barrier)
             return change.answer
 
@@ -108,33 +108,33 @@ class ArtifactStore:
         """Return what a run's bytes are kept under; None if there is no such run."""
         form = self._connections.form
         (reply,) = self._connections.send(form.members(keys_of(workflow_id).meta, _CREATED))
-        found = form.values(_CREATED, reply)
-        return None if found is None else blobs_of(workflow_id, found.get("created_at"))
+        values = form.values(_CREATED, reply)
+        return None if values is None else blobs_of(workflow_id, values.get("created_at"))
 
     def read(self, workflow_id: str, artifact_id: str) -> tuple[str, Artifact | None] | None:
         """Return what a run's bytes are kept under, and an artifact of it; None if there is no such run."""
         run, form = keys_of(workflow_id), self._connections.form
-        meta, found = self._connections.send(
+        meta, text = self._connections.send(
             form.members(run.meta, _CREATED), ("HGET", run.of("artifacts"), artifact_id)
         )
         known = form.values(_CREATED, meta)
         if known is None:
             return None
-        artifact = None if found is None else read_artifact(load(found))
+        artifact = None if text is None else read_artifact(load(text))
         return blobs_of(workflow_id, known.get("created_at")), artifact
 
     def content(self, workflow_id: str, names: Sequence[str]) -> list[bytes | None]:
         """Return bytes that are kept in Redis, by name."""
-        found: list[bytes | None] = []
-        (found,) = self._connections.send(("HMGET", keys_of(workflow_id).of("content"), *names)) if names else ([],)
-        return found
+        content: list[bytes | None] = []
+        (content,) = self._connections.send(("HMGET", keys_of(workflow_id).of("content"), *names)) if names else ([],)
+        return content
 
     def page(
         self, workflow_id: str, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[tuple[int, Artifact]], list[Upload], Mapping[str, int]] | None:
         """Return a page of artifacts by when they were put, uploads on the first page, and totals; None without run."""
         run, low = keys_of(workflow_id), "-inf" if after is None else str(after[0])
-        wanted: Command = (
+        scan: Command = (
             "ZRANGE",
             run.of("shelf"),
             low,
@@ -146,16 +146,20 @@ class ArtifactStore:
             "WITHSCORES",
         )
         meta, raw, totals, uploads = self._connections.send(
-            ("EXISTS", run.meta), wanted, ("HGET", run.of("artifacts"), _TOTALS), ("HVALS", run.of("uploads"))
+            ("EXISTS", run.meta), scan, ("HGET", run.of("artifacts"), _TOTALS), ("HVALS", run.of("uploads"))
         )
         if not meta:
             return None
-        entries = [(int(float(at)), one.decode()) for one, at in zip(raw[::2], raw[1::2], strict=True)]
-        page = [one for one in entries if after is None or one > after][:limit]
-        asked: tuple[Command, ...] = (("HMGET", run.of("artifacts"), *(name for _, name in page)),) if page else ()
-        (records,) = self._connections.send(*asked) if asked else ([],)
-        shown = [(at, read_artifact(load(one))) for (at, _), one in zip(page, records, strict=True) if one is not None]
-        return shown, [] if after else [read_upload(load(one)) for one in uploads], _totals(totals)
+        entries = [(int(float(at)), artifact_id.decode()) for artifact_id, at in zip(raw[::2], raw[1::2], strict=True)]
+        page = [entry for entry in entries if after is None or entry > after][:limit]
+        commands: tuple[Command, ...] = (("HMGET", run.of("artifacts"), *(name for _, name in page)),) if page else ()
+        (records,) = self._connections.send(*commands) if commands else ([],)
+        shown = [
+            (at, read_artifact(load(record)))
+            for (at, _), record in zip(page, records, strict=True)
+            if record is not None
+        ]
+        return shown, [] if after else [read_upload(load(upload)) for upload in uploads], _totals(totals)
 
     def mark_blobs(self, prefix: str) -> None:
         """Note that bytes are about to be written below this name."""
@@ -172,11 +176,11 @@ class ArtifactStore:
             ("TIME",), ("ZRANGE", BLOBS, f"({after}", "+inf", "BYSCORE", "LIMIT", 0, most, "WITHSCORES")
         )
         settled = micros(clock) - _SETTLED_S * SECOND
-        entries = [(one.decode(), int(float(at))) for one, at in zip(raw[::2], raw[1::2], strict=True)]
+        entries = [(artifact_id.decode(), int(float(at))) for artifact_id, at in zip(raw[::2], raw[1::2], strict=True)]
         old = [name for name, at in entries if at <= settled]
         replies = self._connections.send(*map(self._creation, old)) if old else []
-        gone = [name for name, reply in zip(old, replies, strict=True) if not self._is_of(name, reply)]
-        return gone, entries[-1][1] if len(entries) == most else 0
+        names = [name for name, reply in zip(old, replies, strict=True) if not self._is_of(name, reply)]
+        return names, entries[-1][1] if len(entries) == most else 0
 
     def is_gone(self, prefix: str) -> bool:
         """Return True if the run whose bytes are kept below this name is gone."""
@@ -188,15 +192,15 @@ class ArtifactStore:
 
     def _is_of(self, prefix: str, reply: Reply) -> bool:
         """Return True if this is the creation time of the run whose bytes are kept below the name."""
-        found = self._connections.form.values(_CREATED, reply)
-        return found is not None and blobs_of(prefix.partition("/")[0], found.get("created_at")) == prefix
+        values = self._connections.form.values(_CREATED, reply)
+        return values is not None and blobs_of(prefix.partition("/")[0], values.get("created_at")) == prefix
 
     def stale_uploads(self, most: int) -> list[StaleUpload]:
         """Return uploads that may be due to be dropped."""
         (clock,) = self._connections.send(("TIME",))
         (raw,) = self._connections.send(("ZRANGE", UPLOADS, "-inf", micros(clock), "BYSCORE", "LIMIT", 0, most))
-        parts = [one.decode().split("/") for one in raw]
-        return [StaleUpload(workflow_id=run, artifact_id=name, upload_id=one) for run, name, one in parts]
+        parts = [upload_key.decode().split("/") for upload_key in raw]
+        return [StaleUpload(workflow_id=run, artifact_id=name, upload_id=upload_id) for run, name, upload_id in parts]
 
     def forget_uploads(self, after: int, most: int) -> tuple[int, int]:
         """Take uploads of runs that are gone off the index, out of `most` entries; return how many, and where next."""
@@ -214,8 +218,8 @@ class ArtifactStore:
     def settle_upload(self, stale: StaleUpload) -> None:
         """Take an ended upload off the index; an upload under way is looked at again when it is due."""
         run = keys_of(stale.workflow_id)
-        clock, found = self._connections.send(("TIME",), ("HGET", run.of("uploads"), stale.artifact_id))
-        upload = None if found is None else read_upload(load(found))
+        clock, text = self._connections.send(("TIME",), ("HGET", run.of("uploads"), stale.artifact_id))
+        upload = None if text is None else read_upload(load(text))
         if upload is None or upload.upload_id != stale.upload_id:
             self._connections.send(("ZREM", UPLOADS, stale.member))
         else:
@@ -291,15 +295,15 @@ def _read(
 
 
 def _totals(reply: Reply) -> dict[str, int]:
-    found: dict[str, int] = {"count": 0, "bytes": 0} if reply is None else load(reply)
-    return found
+    totals: dict[str, int] = {"count": 0, "bytes": 0} if reply is None else load(reply)
+    return totals
 
 
 def _commands(
-    run: RunKeys, artifact_id: str, found: ArtifactFound, change: ArtifactChange, content: tuple[str, bytes] | None
+    run: RunKeys, artifact_id: str, stored: ArtifactFound, change: ArtifactChange, content: tuple[str, bytes] | None
 ) -> Iterator[Command]:
     if change.grows or change.counts:
-        totals = {"count": found.count + change.counts, "bytes": found.bytes + change.grows}
+        totals = {"count": stored.count + change.counts, "bytes": stored.bytes + change.grows}
         yield ("HSET", run.of("artifacts"), _TOTALS, dump(totals))
     if change.drops is not None:
         yield ("HDEL", run.of("uploads"), artifact_id)
@@ -318,13 +322,13 @@ def _commands(
         yield from event_commands(run, [change.event])
 
 
-def _announcements(form: DocumentForm, run: RunKeys, found: ArtifactFound, change: ArtifactChange) -> list[Command]:
+def _announcements(form: DocumentForm, run: RunKeys, stored: ArtifactFound, change: ArtifactChange) -> list[Command]:
     """Return what is sent before the commit: when the upload is looked at, and the event for the key's account."""
     account, commands = current_account(), list[Command]()
     if change.upload is not None:
-        one = change.upload
-        stale = StaleUpload(workflow_id=run.workflow_id, artifact_id=one.artifact_id, upload_id=one.upload_id)
-        commands.append(("ZADD", UPLOADS, found.now + UPLOAD_LIFE_S * SECOND, stale.member))
+        upload = change.upload
+        stale = StaleUpload(workflow_id=run.workflow_id, artifact_id=upload.artifact_id, upload_id=upload.upload_id)
+        commands.append(("ZADD", UPLOADS, stored.now + UPLOAD_LIFE_S * SECOND, stale.member))
     if account is not None and change.event is not None:
         commands.append(charge(form, run, [], 1, account))
     return commands

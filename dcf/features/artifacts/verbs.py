@@ -120,7 +120,7 @@ def put_artifact(
     whole = check_sha256(sha256)
     if part > of:
         raise InvalidArgument("part is more than of.", "Count parts from 1 to of.")
-    given = PartGiven(
+    part_given = PartGiven(
         workflow_id=workflow_id,
         artifact_id=artifact_id or _drawn_id(name, whole, data, of),
         kind=kind,
@@ -130,7 +130,7 @@ def put_artifact(
         whole=whole,
         agent_bound=bound_to(),
     )
-    stands = on.artifacts.put(given)
+    stands = on.artifacts.put(part_given)
     if isinstance(stands, Refusal):
         return stands
     members = {
@@ -169,11 +169,13 @@ def get_artifact(
     ] = None,
 ) -> Answered[ArtifactContent] | Refusal:
     """Read an artifact, from offset on; go on with next_offset until it is null. Bytes are checked as they are read."""
-    found = on.artifacts.read(workflow_id, artifact_id, offset, min(length, on.settings.max_result_bytes // _GROWTH))
-    if isinstance(found, Refusal):
-        return found
-    artifact = found.artifact
-    text, data = None, found.data
+    artifact_content = on.artifacts.read(
+        workflow_id, artifact_id, offset, min(length, on.settings.max_result_bytes // _GROWTH)
+    )
+    if isinstance(artifact_content, Refusal):
+        return artifact_content
+    artifact = artifact_content.artifact
+    text, data = None, artifact_content.data
     if encoding != "base64" and (encoding == "text" or is_text(artifact.kind.content_type)):
         text, data = _text_of(data, is_end=offset + len(data) >= artifact.size)
     end = offset + len(data)
@@ -266,11 +268,11 @@ def _drawn_id(name: str, whole: str | None, data: bytes, of: int) -> str:
 def _text_of(data: bytes, *, is_end: bool) -> tuple[str | None, bytes]:
     """Return bytes as text, without half a character at the end; None if they are no text."""
     for cut in range(1 if is_end else 4):
-        kept = data[: len(data) - cut]
-        if data and not kept:
+        whole_text = data[: len(data) - cut]
+        if data and not whole_text:
             break
         try:
-            return kept.decode(), kept
+            return whole_text.decode(), whole_text
         except UnicodeDecodeError:
             continue
     return None, data

@@ -164,11 +164,11 @@ class CataloguedDefinition:
         """The id of its entry."""
         return entry_id(self.kind, self.name, self.owner)
 
-    def version(self, wanted: str | None, sha256: str | None) -> Version | None:
+    def version(self, wanted_version: str | None, sha256: str | None) -> Version | None:
         """Return a version by its label or hash (8 characters of it are enough), the newest without either."""
-        for one in reversed(self.versions):
-            if wanted in {None, one.version} and (sha256 is None or one.sha256.startswith(sha256)):
-                return one
+        for version in reversed(self.versions):
+            if wanted_version in {None, version.version} and (sha256 is None or version.sha256.startswith(sha256)):
+                return version
         return None
 
 
@@ -190,7 +190,7 @@ def check_definition(wish: NewDefinition) -> NewDefinition:
     if len(wish.description) > LONGEST_DESCRIPTION:
         raise InvalidArgument(f"description has more than {LONGEST_DESCRIPTION} characters.", "Shorten it.")
     for name, labels in (("tags", wish.tags), ("keywords", wish.keywords), ("globs", wish.globs)):
-        if len(labels) > MOST_LABELS or not all(0 < len(one) <= LONGEST_LABEL for one in labels):
+        if len(labels) > MOST_LABELS or not all(0 < len(label) <= LONGEST_LABEL for label in labels):
             raise InvalidArgument(
                 f"{name} are not at most {MOST_LABELS} texts of 1 to {LONGEST_LABEL} characters.", "Shorten them."
             )
@@ -232,12 +232,12 @@ def taken_version(wish: NewDefinition, there: CataloguedDefinition | None) -> Ve
     """Return the version whose label the request uses for other content; None if there is none."""
     if there is None or wish.version is None or wish.relabel:
         return None
-    same = [one for one in there.versions if one.version == wish.version]
+    same = [version for version in there.versions if version.version == wish.version]
     return same[-1] if same and same[-1].sha256 != wish.sha256 else None
 
 
 def _label(wish: NewDefinition, earlier: tuple[Version, ...]) -> str:
-    labels = {one.version for one in earlier}
+    labels = {version.version for version in earlier}
     if wish.version is not None:
         return wish.version if wish.version not in labels else f"{wish.version}+{wish.sha256[:_SHORT_SHA]}"
     numbers = [int(label) for label in labels if label.isascii() and label.isdecimal()]
@@ -276,18 +276,23 @@ def outside_definition(
     )
 
 
-def summary_of(found: CataloguedDefinition, score: int | None = None) -> dict[str, Json]:
+def summary_of(definition: CataloguedDefinition, score: int | None = None) -> dict[str, Json]:
     """Return the description of a definition without its content."""
-    written = write_definition(found)
-    versions = [one["version"] for one in written.pop("versions")]
-    told = {**written, "sha256": found.newest.sha256, "version": found.newest.version, "versions": versions}
-    return told if score is None else {**told, "score": score}
+    written = write_definition(definition)
+    versions = [version["version"] for version in written.pop("versions")]
+    summary = {
+        **written,
+        "sha256": definition.newest.sha256,
+        "version": definition.newest.version,
+        "versions": versions,
+    }
+    return summary if score is None else {**summary, "score": score}
 
 
-def name_of(found: CataloguedDefinition) -> dict[str, Json]:
+def name_of(definition: CataloguedDefinition) -> dict[str, Json]:
     """Return what tells a definition from others."""
-    told = summary_of(found)
-    return {name: told[name] for name in ("kind", "name", "version", "sha256", "scope", "project", "session")}
+    summary = summary_of(definition)
+    return {name: summary[name] for name in ("kind", "name", "version", "sha256", "scope", "project", "session")}
 
 
 def read_definition_ref(text: str) -> tuple[DefinitionKind, str, str | None]:
@@ -302,9 +307,9 @@ def read_definition_ref(text: str) -> tuple[DefinitionKind, str, str | None]:
     return DefinitionKind(kind), (name if at else named), (version if at else None)
 
 
-def pin_of(found: CataloguedDefinition, version: Version) -> dict[str, Json]:
+def pin_of(definition: CataloguedDefinition, version: Version) -> dict[str, Json]:
     """Return what a run keeps of the definition that it is carried out by."""
-    return {"kind": str(found.kind), "name": found.name, "version": version.version, "sha256": version.sha256}
+    return {"kind": str(definition.kind), "name": definition.name, "version": version.version, "sha256": version.sha256}
 
 
 _SAID: Final = RecordCodec(
@@ -323,6 +328,6 @@ write_definition: Final = _STORED.write
 """Write the stored document."""
 
 
-def read_stored_definition(found: Mapping[str, Json]) -> CataloguedDefinition:
+def read_stored_definition(document: Mapping[str, Json]) -> CataloguedDefinition:
     """Read what `write_definition` wrote."""
-    return _STORED.read(found, created_at=from_text(found["created_at"]) or 0)
+    return _STORED.read(document, created_at=from_text(document["created_at"]) or 0)

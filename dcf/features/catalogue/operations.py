@@ -145,15 +145,15 @@ class DefinitionCatalogue:
             there, content = catalogued_skills.read(self._skills, name, version)
             return DefinitionFound(definition=there, version=there.newest, content=content)
         owners = [Owner(project=project, session=session), Owner(project=project), EVERYBODY]
-        ids = list(dict.fromkeys(entry_id(kind, name, one) for one in owners))
-        found, now = self._index.get_all(ids)
-        for stored in found:
+        ids = list(dict.fromkeys(entry_id(kind, name, owner) for owner in owners))
+        stored_all, now = self._index.get_all(ids)
+        for stored in stored_all:
             if stored is None:
                 continue
             there = read_stored_definition(stored.document)
-            wanted = there.version(version, sha256)
-            if wanted is not None and (there.until is None or there.until > now):
-                return self._whole(there, wanted, stored)
+            chosen = there.version(version, sha256)
+            if chosen is not None and (there.until is None or there.until > now):
+                return self._whole(there, chosen, stored)
         if kind is DefinitionKind.WORKFLOW:
             reference = Reference(name=name, version=version) if sha256 is None else Reference(sha256=sha256)
             for kept_in in dict.fromkeys((*([project] if project else []), *([None] if with_kept else []))):
@@ -168,8 +168,8 @@ class DefinitionCatalogue:
         if reference is None:
             return None
         kind, name, version = read_definition_ref(reference)
-        found = self.get(kind, name, version=version, project=project)
-        return pin_of(found.definition, found.version)
+        pinned = self.get(kind, name, version=version, project=project)
+        return pin_of(pinned.definition, pinned.version)
 
     def search(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return a page: the best first, without words the newest. Raise InvalidArgument for a foreign cursor."""
@@ -177,22 +177,24 @@ class DefinitionCatalogue:
             return _paged([*catalogued_skills.search(self._skills, query.text, query.tags, query.keywords)], query)
         if query.file_types:
             return self._rules(query)
-        asked = TextSearch(
+        text_search = TextSearch(
             limit=query.limit,
             query=read_query(query.text),
             filters=query.filters,
             offset=query.offset,
             cursor=query.cursor,
         )
-        page = self._index.search(asked)
-        found = tuple((read_stored_definition(hit.document), hit.score) for hit in page.hits)
-        return DefinitionsPage(definitions=found, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
+        page = self._index.search(text_search)
+        definitions = tuple((read_stored_definition(hit.document), hit.score) for hit in page.hits)
+        return DefinitionsPage(
+            definitions=definitions, total=page.total, exact=page.exact, next_cursor=page.next_cursor
+        )
 
     def contents(self, definitions: Iterable[CataloguedDefinition]) -> list[Json]:
         """Return the contents of the newest versions of definitions; None if one is deleted, or kept elsewhere."""
-        ids = [one.entry_id for one in definitions]
-        found = self._index.get_all(ids)[0] if ids else []
-        return [None if one is None or not one.body else load(one.body) for one in found]
+        ids = [definition.entry_id for definition in definitions]
+        entries = self._index.get_all(ids)[0] if ids else []
+        return [None if stored is None or not stored.body else load(stored.body) for stored in entries]
 
     def delete(self, kind: DefinitionKind, name: str, owner: Owner) -> bool:
         """Delete a definition with all its versions; return False if it was gone already."""
@@ -201,8 +203,8 @@ class DefinitionCatalogue:
             return False
         there = read_stored_definition(stored.document)
         existed = self._index.remove(there.entry_id)
-        for one in there.versions:
-            self._index.remove(body_id(there, one.sha256))
+        for version in there.versions:
+            self._index.remove(body_id(there, version.sha256))
         return existed
 
     def list_kept(self, definition: Definition, project: str | None = None) -> None:
@@ -212,17 +214,21 @@ class DefinitionCatalogue:
         """
         now = self._index.now()
         owner = Owner(project=project)
-        found = _of_workflow(definition, now, now + KEPT_S * SECOND, owner)
+        catalogued_definition = _of_workflow(definition, now, now + KEPT_S * SECOND, owner)
         whose = KEPT_OWNER if project is None else owner.key
         name = definition.name if project is None else f"{definition.name}\n{whose}"
-        texts = [(found.name, 8), (found.description, 2), (" ".join(definition.skills), 1)]
+        texts = [
+            (catalogued_definition.name, 8),
+            (catalogued_definition.description, 2),
+            (" ".join(definition.skills), 1),
+        ]
         entry = TextEntry(
             entry_id="k-" + content_fingerprint(name),
             at=now,
-            document=write_definition(found),
+            document=write_definition(catalogued_definition),
             words=read_words(texts),
-            facets={**combined({"kind": found.kind, "of": whose}), "always": ("no",)},
-            until=found.until,
+            facets={**combined({"kind": catalogued_definition.kind, "of": whose}), "always": ("no",)},
+            until=catalogued_definition.until,
         )
         self._index.put(entry, replaces="any", is_counted=False)
 
@@ -231,44 +237,46 @@ class DefinitionCatalogue:
     ) -> object:
         """Write a definition in place of the one that was read, after the content of the version that it replaces."""
         if stored is not None and replaced is not None:
-            kept = self._index.put(_body(replaced, stored.body), replaces="any")
-            if kept is not None:
-                return kept
+            was_put = self._index.put(_body(replaced, stored.body), replaces="any")
+            if was_put is not None:
+                return was_put
         revision = 1 if stored is None else stored.revision + 1
         before = None if stored is None else stored.revision
         return self._index.put(as_definition_entry(made, content, revision), replaces=before)
 
     def _drop_oldest(self, before: CataloguedDefinition | None, made: CataloguedDefinition) -> None:
         """Remove the contents of versions that are no longer listed."""
-        listed = {one.sha256 for one in made.versions}
-        for one in () if before is None else before.versions:
-            if one.sha256 not in listed:
-                self._index.remove(body_id(made, one.sha256))
+        listed = {item.sha256 for item in made.versions}
+        for version in () if before is None else before.versions:
+            if version.sha256 not in listed:
+                self._index.remove(body_id(made, version.sha256))
 
-    def _whole(self, there: CataloguedDefinition, wanted: Version, stored: Stored) -> DefinitionFound:
-        if wanted.sha256 == there.newest.sha256:
-            return DefinitionFound(definition=there, version=wanted, content=load(stored.body))
-        older, _ = self._index.get(body_id(there, wanted.sha256))
+    def _whole(self, there: CataloguedDefinition, version: Version, stored: Stored) -> DefinitionFound:
+        if version.sha256 == there.newest.sha256:
+            return DefinitionFound(definition=there, version=version, content=load(stored.body))
+        older, _ = self._index.get(body_id(there, version.sha256))
         if older is None:
             raise NotInCatalogue(str(there.kind), there.name)
         was = read_stored_definition(older.document)
-        return DefinitionFound(definition=was, version=wanted, content=load(older.body))
+        return DefinitionFound(definition=was, version=version, content=load(older.body))
 
     def _rules(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return the definitions for these files: of the newest of those that the other filters find."""
-        asked = TextSearch(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
-        page = self._index.search(asked)
-        found = [(read_stored_definition(hit.document), hit.score) for hit in page.hits]
-        fit = [one for one in found if applies(one[0], query.file_types, query.always_apply)]
+        text_search = TextSearch(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
+        page = self._index.search(text_search)
+        rules = [(read_stored_definition(hit.document), hit.score) for hit in page.hits]
+        fit = [rule for rule in rules if applies(rule[0], query.file_types, query.always_apply)]
         return replace(_paged(fit, query), exact=page.next_cursor is None)
 
 
-def _paged(found: list[tuple[CataloguedDefinition, int]], query: DefinitionQuery) -> DefinitionsPage:
+def _paged(definitions: list[tuple[CataloguedDefinition, int]], query: DefinitionQuery) -> DefinitionsPage:
     """Return a page of a list that is whole."""
     begin = query.offset if query.cursor is None else _number(query.cursor)
     end = begin + query.limit
-    further = str(end) if found[end:] else None
-    return DefinitionsPage(definitions=tuple(found[begin:end]), total=len(found), exact=True, next_cursor=further)
+    further = str(end) if definitions[end:] else None
+    return DefinitionsPage(
+        definitions=tuple(definitions[begin:end]), total=len(definitions), exact=True, next_cursor=further
+    )
 
 
 def _number(cursor: str) -> int:

@@ -17,28 +17,28 @@ _CONTENT_WEIGHT: Final = 1
 _MOST_TEXTS: Final = 2_000
 
 
-def as_definition_entry(found: CataloguedDefinition, content: Json, revision: int) -> TextEntry:
+def as_definition_entry(definition: CataloguedDefinition, content: Json, revision: int) -> TextEntry:
     """Return the entry of the text index that a definition is. No secret of a known shape is among its words."""
     texts = [
-        (found.name, _NAME_WEIGHT),
-        (" ".join((*found.tags, *found.keywords)), _LABEL_WEIGHT),
-        (found.description, _DESCRIPTION_WEIGHT),
+        (definition.name, _NAME_WEIGHT),
+        (" ".join((*definition.tags, *definition.keywords)), _LABEL_WEIGHT),
+        (definition.description, _DESCRIPTION_WEIGHT),
         (" ".join(_texts(content)), _CONTENT_WEIGHT),
     ]
     texts = [(redact(text).value, weight) for text, weight in texts]
     facets = {
-        **combined({"kind": found.kind, "of": found.owner.key}),
-        "tag": found.tags,
-        "always": ("yes" if found.always_apply else "no",),
-        "complexity": () if found.complexity is None else (found.complexity,),
+        **combined({"kind": definition.kind, "of": definition.owner.key}),
+        "tag": definition.tags,
+        "always": ("yes" if definition.always_apply else "no",),
+        "complexity": () if definition.complexity is None else (definition.complexity,),
     }
     return TextEntry(
-        entry_id=found.entry_id,
-        at=found.newest.at,
-        document=write_definition(found),
+        entry_id=definition.entry_id,
+        at=definition.newest.at,
+        document=write_definition(definition),
         words=read_words(texts),
         facets=facets,
-        until=found.until,
+        until=definition.until,
         revision=revision,
         body=dump(content),
     )
@@ -56,20 +56,20 @@ def seen_by(
 ) -> tuple[FacetFilter, ...]:
     """Return the filter for what somebody of a project and a session sees, of a kind or of all."""
     owners = [Owner(project=project, session=session), Owner(project=project), EVERYBODY]
-    keys = (*dict.fromkeys(one.key for one in owners), *([KEPT_OWNER] if with_kept else []))
+    keys = (*dict.fromkeys(owner.key for owner in owners), *([KEPT_OWNER] if with_kept else []))
     return combined_filter({"of": keys, "kind": () if kind is None else (str(kind),)})
 
 
-def applies(found: CataloguedDefinition, file_types: tuple[str, ...], always: bool | None) -> bool:
+def applies(definition: CataloguedDefinition, file_types: tuple[str, ...], always: bool | None) -> bool:
     """Return True if a rule is wanted for these files: one of its globs fits, or it always applies.
 
     `*` crosses slashes. `always` True or False asks for rules that always apply, or not.
     """
-    if always is not None and found.always_apply != always:
+    if always is not None and definition.always_apply != always:
         return False
-    if not file_types or found.always_apply:
+    if not file_types or definition.always_apply:
         return True
-    return any(_fits(one, glob) for one in file_types for glob in found.globs)
+    return any(_fits(file_type, glob) for file_type in file_types for glob in definition.globs)
 
 
 def _fits(file_type: str, glob: str) -> bool:
@@ -81,17 +81,17 @@ def _fits(file_type: str, glob: str) -> bool:
 
 def _texts(value: Json) -> list[str]:
     """Return the texts in a JSON value, the first ones of very many."""
-    found: list[str] = []
+    texts: list[str] = []
     left = [value]
-    while left and len(found) < _MOST_TEXTS:
-        one = left.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, dict):
-            left += [*reversed(one.values())]
-        elif isinstance(one, list):
-            left += [*reversed(one)]
-    return found
+    while left and len(texts) < _MOST_TEXTS:
+        part = left.pop()
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            left += [*reversed(part.values())]
+        elif isinstance(part, list):
+            left += [*reversed(part)]
+    return texts
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -119,13 +119,13 @@ class DefinitionQuery:
     @property
     def filters(self) -> tuple[FacetFilter, ...]:
         """The filters as the text index knows them."""
-        found = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
-        found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
-        words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
+        filters = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
+        filters += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
+        words = tuple(dict.fromkeys(word for keyword in self.keywords for word in words_in(keyword)))
         if self.keywords:
-            found.append(FacetFilter(facet=None, values=words))
+            filters.append(FacetFilter(facet=None, values=words))
         if self.complexity is not None:
-            found.append(FacetFilter(facet="complexity", values=(self.complexity,)))
+            filters.append(FacetFilter(facet="complexity", values=(self.complexity,)))
         if self.always_apply is not None:
-            found.append(FacetFilter(facet="always", values=("yes" if self.always_apply else "no",)))
-        return tuple(found)
+            filters.append(FacetFilter(facet="always", values=("yes" if self.always_apply else "no",)))
+        return tuple(filters)

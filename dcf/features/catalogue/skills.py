@@ -21,16 +21,18 @@ def search(
     library: Library, text: str | None, tags: tuple[str, ...], keywords: tuple[str, ...]
 ) -> Iterator[tuple[CataloguedDefinition, int]]:
     """Yield the skills with all tags, any keyword and every word, each with its score; the best first, then by name."""
-    query, any_of = read_query(text), {stem_of(word) for one in keywords for word in words_in(one)}
-    found: list[tuple[CataloguedDefinition, int]] = []
+    query, any_of = read_query(text), {stem_of(word) for keyword in keywords for word in words_in(keyword)}
+    hits: list[tuple[CataloguedDefinition, int]] = []
     for document in _documents(library):
-        one = _shown(document)
-        words = read_words([(one.name, 8), (" ".join(one.tags), 4), (one.description, 2), (_directives(document), 1)])
+        shown = _shown(document)
+        words = read_words(
+            [(shown.name, 8), (" ".join(shown.tags), 4), (shown.description, 2), (_directives(document), 1)]
+        )
         score = query.score(dict(words.found_by), words.sequence)
-        is_wanted = set(tags) <= set(one.tags) and (not keywords or any_of & words.found_by.keys())
+        is_wanted = set(tags) <= set(shown.tags) and (not keywords or any_of & words.found_by.keys())
         if score is not None and is_wanted:
-            found.append((one, score))
-    yield from sorted(found, key=lambda one: (-one[1], one[0].name, one[0].newest.version))
+            hits.append((shown, score))
+    yield from sorted(hits, key=lambda hit: (-hit[1], hit[0].name, hit[0].newest.version))
 
 
 def read(library: Library, name: str, version: str | None) -> tuple[CataloguedDefinition, Json]:
@@ -49,7 +51,7 @@ def read(library: Library, name: str, version: str | None) -> tuple[CataloguedDe
 
 def _newest(library: Library, name: str) -> Json:
     versions = [document for document in _documents(library) if document.get("skillName") == name]
-    return max(versions, key=lambda one: _order(str(one.get("skillVersion"))), default=None)
+    return max(versions, key=lambda version: _order(str(version.get("skillVersion"))), default=None)
 
 
 def _order(version: str) -> tuple[bool, list[tuple[int, str]]]:
@@ -63,7 +65,7 @@ def _documents(library: Library) -> list[dict[str, Json]]:
 
 
 def _shown(document: Mapping[str, Json]) -> CataloguedDefinition:
-    name, version = (document.get(one) for one in ("skillName", "skillVersion"))
+    name, version = (document.get(name) for name in ("skillName", "skillVersion"))
     tags = document.get("tags")
     description = document.get("description")
     label = Version(
@@ -78,11 +80,11 @@ def _shown(document: Mapping[str, Json]) -> CataloguedDefinition:
         label,
         SOURCE,
         description=description if isinstance(description, str) else "",
-        tags=tuple(one for one in tags if isinstance(one, str)) if isinstance(tags, list) else (),
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         size=byte_length(dict(document)),
     )
 
 
 def _directives(document: Mapping[str, Json]) -> str:
-    found = document.get("skillDirectives")
-    return found if isinstance(found, str) else ""
+    directives = document.get("skillDirectives")
+    return directives if isinstance(directives, str) else ""

@@ -167,10 +167,10 @@ def put_definition(
         life_s=expires_in_s,
         relabel=relabel,
     )
-    kept = on.catalogue.put(wish)
-    if isinstance(kept, Refusal):
-        return kept
-    return Answered(ShownDefinition, {"definition": summary_of(kept.definition), "changed": kept.changed})
+    stored = on.catalogue.put(wish)
+    if isinstance(stored, Refusal):
+        return stored
+    return Answered(ShownDefinition, {"definition": summary_of(stored.definition), "changed": stored.changed})
 
 
 @verb(
@@ -222,8 +222,8 @@ def get_definition(
     ] = True,
 ) -> Answered[ShownDefinition]:
     """Read a definition: that of the session, else of the project, else for everybody."""
-    wanted = None if fields is None else {*_labels(fields, "fields_json"), "sha256"}
-    found = on.catalogue.get(
+    expected = None if fields is None else {*_labels(fields, "fields_json"), "sha256"}
+    stored_version = on.catalogue.get(
         DefinitionKind(kind),
         name,
         version=version,
@@ -232,17 +232,17 @@ def get_definition(
         project=project,
         session=session,
     )
-    named = f"{found.version.version} of {kind} '{name}'."
-    if if_none_match is not None and if_none_match == found.version.sha256:
-        held = {"sha256": found.version.sha256, "version": found.version.version}
-        return Answered(ShownDefinition, {"definition": held, "not_modified": True}, f"You have version {named}")
+    named = f"{stored_version.version.version} of {kind} '{name}'."
+    if if_none_match is not None and if_none_match == stored_version.version.sha256:
+        definition = {"sha256": stored_version.version.sha256, "version": stored_version.version.version}
+        return Answered(ShownDefinition, {"definition": definition, "not_modified": True}, f"You have version {named}")
     if not redact:
         require(Scope.PLAN, "A definition with the secrets in it")
-    clean = redacted(_detailed(found, detail)) if redact else None
-    told = _detailed(found, detail) if clean is None else clean.value
-    if wanted is not None:
-        told = {member: value for member, value in told.items() if member in wanted}
-    members = {"definition": told, "not_modified": False, "redacted": clean and dict(clean.counts)}
+    clean = redacted(_detailed(stored_version, detail)) if redact else None
+    detailed = _detailed(stored_version, detail) if clean is None else clean.value
+    if expected is not None:
+        detailed = {member: value for member, value in detailed.items() if member in expected}
+    members = {"definition": detailed, "not_modified": False, "redacted": clean and dict(clean.counts)}
     return Answered(ShownDefinition, members, f"Version {named}")
 
 
@@ -362,11 +362,11 @@ def delete_definition(
     return DeletedDefinition(kind=kind, name=name, existed=existed)
 
 
-def _detailed(found: "DefinitionFound", detail: str) -> dict[str, Json]:
-    there = found.definition
-    told = name_of(there) if detail == "name" else summary_of(there)
-    told |= {"version": found.version.version, "sha256": found.version.sha256}
-    return told if detail != "full" else {**told, "content": found.content}
+def _detailed(definition_found: "DefinitionFound", detail: str) -> dict[str, Json]:
+    there = definition_found.definition
+    name = name_of(there) if detail == "name" else summary_of(there)
+    name |= {"version": definition_found.version.version, "sha256": definition_found.version.sha256}
+    return name if detail != "full" else {**name, "content": definition_found.content}
 
 
 def _with_contents(
@@ -374,9 +374,9 @@ def _with_contents(
 ) -> list[dict[str, Json]]:
     """Return the definitions with their contents, as far as they fit; a content that is left out is null."""
     left, whole = most, []
-    for told, content in zip(listed, on.catalogue.contents(definitions), strict=True):
+    for row, content in zip(listed, on.catalogue.contents(definitions), strict=True):
         left -= byte_length(content)
-        whole.append({**told, "content": content if left >= 0 else None, "is_whole": left >= 0 and content is not None})
+        whole.append({**row, "content": content if left >= 0 else None, "is_whole": left >= 0 and content is not None})
     return whole
 
 

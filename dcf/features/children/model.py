@@ -63,7 +63,7 @@ def link_of(document: Mapping[str, Json], workflow_id: str, path: str, epoch: in
     return Parent(run=workflow_id, state=path, epoch=epoch, how=how, depth=1 if above is None else above.depth + 1)
 
 
-def wish_for(document: Mapping[str, Json], asked: ChildInput, definition: Definition, link: Parent) -> Create:
+def wish_for(document: Mapping[str, Json], child_input: ChildInput, definition: Definition, link: Parent) -> Create:
     """Return the wish to create the child; raise InvalidArgument where what was asked for is not possible.
 
     The child has the planner, the creator, the project and the limits of its parent. Its Tasks are done by the `Agents`
@@ -77,13 +77,13 @@ def wish_for(document: Mapping[str, Json], asked: ChildInput, definition: Defini
     return Create(
         workflow_id=child_id(link.run, link.state, link.epoch),
         definition=definition,
-        run_input=asked.run_input,
-        agents=_agents(document, asked, definition),
+        run_input=child_input.run_input,
+        agents=_agents(document, child_input, definition),
         planner_agent_id=_text(document.get("planner_agent_id")),
         retention_s=_number(document.get("retention_s")),
         max_attempts=_number(document.get("max_attempts")) or 10,
         created_by=_text(document.get("created_by")),
-        tags=() if asked.name is None else check_tags([asked.name], name="Name"),
+        tags=() if child_input.name is None else check_tags([child_input.name], name="Name"),
         parent=link,
         project=_text(document.get("project")),
     )
@@ -103,8 +103,8 @@ def over(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
     A child may continue again, since somebody retries it or a power loss took its end back. That end does not stop it.
     """
     status = str(meta.get("status"))
-    told: dict[str, Json] = {"run": child, "run_status": status}
-    end = Conclusion(state=link.state, epoch=link.epoch, by=CHILD, told=told, stops=False)
+    details: dict[str, Json] = {"run": child, "run_status": status}
+    end = Conclusion(state=link.state, epoch=link.epoch, by=CHILD, told=details, stops=False)
     if status == RunStatus.SUCCEEDED:
         return replace(end, output=_output(child, meta, as_json=link.how == ".sync:2"))
     return replace(end, failed=True, error=FAILED, cause=_cause(child, meta))
@@ -119,12 +119,12 @@ def _note_started(snapshot: Snapshot, link: Parent, child: str) -> RunDecision:
     refusal = why_not(snapshot, link.state, link.epoch)
     if refusal is not None:
         return Decision(answer=refusal)
-    told: dict[str, Json] = {"epoch": link.epoch, "run": child}
+    data: dict[str, Json] = {"epoch": link.epoch, "run": child}
     return Decision(
         answer=RunAnswer(answer={"run": child}, at=snapshot.now),
         changes=WriteSet(
             states={link.state: snapshot.states[link.state]},  # so that of two that write it at once one comes later
-            events=[Event(type="ChildStarted", state=link.state, data=told)],
+            events=[Event(type="ChildStarted", state=link.state, data=data)],
         ),
     )
 
@@ -134,11 +134,11 @@ def failed(link: Parent, error: str, cause: str) -> Conclusion:
     return Conclusion(state=link.state, epoch=link.epoch, by=CHILD, failed=True, error=error, cause=cause)
 
 
-def ended_so(child: str, found: Mapping[str, Json]) -> Premise:
+def ended_so(child: str, document: Mapping[str, Json]) -> Premise:
     """Return the premise that this child has ended as this meta document says."""
 
     def holds(meta: Mapping[str, Json]) -> bool:
-        return all(meta.get(name) == found.get(name) for name in ("status", "finished_at", "parent"))
+        return all(meta.get(name) == document.get(name) for name in ("status", "finished_at", "parent"))
 
     return _of_meta(child, holds)
 
@@ -177,9 +177,9 @@ def was_stopped(child: str, parent: str) -> Premise:
     known_by = fingerprint(request_to_stop(parent))
 
     def holds(snapshot: Snapshot) -> bool:
-        found = _other(snapshot)
-        goes_on = found.meta is not None and found.meta.status is RunStatus.RUNNING
-        return not goes_on or found.run_receipts.get(known_by) is not None
+        other = _other(snapshot)
+        goes_on = other.meta is not None and other.meta.status is RunStatus.RUNNING
+        return not goes_on or other.run_receipts.get(known_by) is not None
 
     return Premise(other=OtherRun(run=child, reads=ReadSet(run_receipts=(known_by,))), holds=holds)
 
@@ -231,7 +231,7 @@ def _described(child: str, meta: Mapping[str, Json], *, as_json: bool, with_inpu
         return value if as_json else dump(value)
 
     status = str(meta.get("status"))
-    found: dict[str, Json] = {
+    description: dict[str, Json] = {
         "ExecutionArn": child,
         "InputDetails": {"Included": with_input},
         "Name": child,
@@ -241,18 +241,20 @@ def _described(child: str, meta: Mapping[str, Json], *, as_json: bool, with_inpu
         "StopDate": meta.get("finished_at"),
     }
     if with_input:
-        found["Input"] = data(meta.get("input"))
+        description["Input"] = data(meta.get("input"))
     if status == RunStatus.SUCCEEDED:
-        return {**found, "Output": data(meta.get("output")), "OutputDetails": {"Included": True}}
-    return {**found, "Error": meta.get("error"), "Cause": meta.get("cause")}
+        return {**description, "Output": data(meta.get("output")), "OutputDetails": {"Included": True}}
+    return {**description, "Error": meta.get("error"), "Cause": meta.get("cause")}
 
 
-def _agents(document: Mapping[str, Json], asked: ChildInput, definition: Definition) -> dict[str, tuple[str, ...]]:
+def _agents(
+    document: Mapping[str, Json], child_input: ChildInput, definition: Definition
+) -> dict[str, tuple[str, ...]]:
     tasks = set(definition.skills)
-    given = check_agents(dict(asked.agents or {}), tasks, name="Agents")
+    own_agents = check_agents(dict(child_input.agents or {}), tasks, name="Agents")
     above: Any = document.get("agents")
     same = {name: own for name, own in above.items() if name in tasks and own} if isinstance(above, dict) else {}
-    return check_agents(same, tasks, name="agents") | given
+    return check_agents(same, tasks, name="agents") | own_agents
 
 
 def _cut(value: Json) -> Json:

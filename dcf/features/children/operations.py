@@ -92,36 +92,36 @@ class Children:
         document, task = snapshot.meta_document or {}, self._plane.place(workflow_id, path).state
         assert isinstance(task, Task), "only a Task waits for a child run"
         link = children.link_of(document, workflow_id, path, epoch, task.served_by.suffix)
-        waits, found = why_not(snapshot, path, epoch) is None, self._meta(child)
-        if found is not None:
-            self._begin_again(link, child, found, waits=waits)
+        waits, meta = why_not(snapshot, path, epoch) is None, self._meta(child)
+        if meta is not None:
+            self._begin_again(link, child, meta, waits=waits)
         elif waits and snapshot.run_receipts.get(request.key) is not None:
             lost = children.failed(link, children.LOST, f"The child run '{child}' is gone.")
             self._conclude(link, document, lost, premise=children.is_gone(child, request))
         elif waits:
             self._start(document, snapshot.inputs.get(path), link)
 
-    def _begin_again(self, link: Parent, child: str, found: Mapping[str, Json], *, waits: bool) -> None:
+    def _begin_again(self, link: Parent, child: str, document: Mapping[str, Json], *, waits: bool) -> None:
         """Check a child that exists: another process started it, or the timer loop asks for its status.
 
         The write that ended the waiting state has an outbox entry to stop the child, if it is to be stopped.
         """
-        if read_parent(found.get("parent")) != link:
+        if read_parent(document.get("parent")) != link:
             if waits:
                 taken = f"A run with the id of the child, '{child}', exists."
-                self._conclude(link, found, children.failed(link, children.REFUSED, taken))
+                self._conclude(link, document, children.failed(link, children.REFUSED, taken))
         elif waits and link.awaits_end:
             self._tell_over(child)
         elif waits:
             self._tell_started(child)
 
-    def _start(self, document: Mapping[str, Json], given: Json, link: Parent) -> None:
+    def _start(self, document: Mapping[str, Json], child_input: Json, link: Parent) -> None:
         creator = _creator(document)
         account = None if creator == LOCAL else self._account_of(creator)
         answer: object = account
         try:
             if not isinstance(account, Refusal):
-                child = read_child_input(given)
+                child = read_child_input(child_input)
                 entry = self._starting.resolve(child.reference, document.get("project"))
                 wish = children.wish_for(document, child, entry.definition, link)
                 with authored_by(creator, account):
@@ -142,18 +142,18 @@ class Children:
         Return the premise that it has stopped, if it must stop.
         """
         child = children.child_id(workflow_id, path, epoch)
-        found, link = self._linked(child)
-        if found is None:
+        child_meta, link = self._linked(child)
+        if child_meta is None:
             return children.was_stopped(child, workflow_id)
         if link is None or not link.awaits_end or link.run != workflow_id:
             return None
-        return self._cancel(child, found, link)
+        return self._cancel(child, child_meta, link)
 
-    def _cancel(self, child: str, found: Mapping[str, Json], link: Parent) -> Premise:
-        if found.get("status") == RunStatus.RUNNING:
+    def _cancel(self, child: str, document: Mapping[str, Json], link: Parent) -> Premise:
+        if document.get("status") == RunStatus.RUNNING:
             why = f"State '{name_of(link.state)}' of run '{link.run}', which started it, waits for it no longer."
             premise, known_by = children.is_forsaken(link), children.request_to_stop(link.run)
-            with authored_by(_creator(found)), suppress(NotFound):
+            with authored_by(_creator(document)), suppress(NotFound):
                 self._lifecycle.cancel(child, reason=why, request_id=known_by, premise=premise)
         return children.was_stopped(child, link.run)
 
@@ -162,24 +162,24 @@ class Children:
 
         Return the premise that it has then stopped.
         """
-        found, link = self._linked(child)
-        if found is None or link is None:
+        child_meta, link = self._linked(child)
+        if child_meta is None or link is None:
             return None
         try:
-            answer = self._note_started(child, found, link)
+            answer = self._note_started(child, child_meta, link)
         except NotFound:  # the parent was deleted
             if not link.awaits_end:
                 return None  # it may have been notified before, and the child is to outlive it
             answer = None
         if isinstance(answer, RunAnswer) or link.how == FOR_CALLBACK:
             return None
-        return self._cancel(child, found, link)
+        return self._cancel(child, child_meta, link)
 
-    def _note_started(self, child: str, found: Mapping[str, Json], link: Parent) -> RunAnswer | Refusal:
+    def _note_started(self, child: str, document: Mapping[str, Json], link: Parent) -> RunAnswer | Refusal:
         premise = children.is_there(child, link)
         if not link.how:
-            wish = children.started(link, child, found)
-            return self._conclude(link, found, wish, f"{child} started", premise=premise)
+            wish = children.started(link, child, document)
+            return self._conclude(link, document, wish, f"{child} started", premise=premise)
         request = _noted(child)
 
         def decide(snapshot: Snapshot) -> RunDecision:
@@ -189,19 +189,19 @@ class Children:
             return resting_on(premise, snapshot, noted)
 
         reads = ReadSet(states=with_scopes([link.state]), run_receipts=(request.key,))
-        with self._as_creator(found):
+        with self._as_creator(document):
             answer = self._plane.transactions.on_run(link.run, with_premise(reads, premise), decide).answer
         assert not isinstance(answer, More), "the decision knows what it reads"
         return answer
 
     def _tell_over(self, child: str) -> None:
         """End the state of the parent that waits for this child, if the child has ended."""
-        found, link = self._linked(child)
-        if found is None or link is None or found.get("status") == RunStatus.RUNNING or not link.awaits_end:
+        child_meta, link = self._linked(child)
+        if child_meta is None or link is None or child_meta.get("status") == RunStatus.RUNNING or not link.awaits_end:
             return
-        wish, premise = children.over(link, child, found), children.ended_so(child, found)
+        wish, premise = children.over(link, child, child_meta), children.ended_so(child, child_meta)
         try:
-            self._conclude(link, found, wish, f"{child} over {found.get('finished_at')}", premise=premise)
+            self._conclude(link, child_meta, wish, f"{child} over {child_meta.get('finished_at')}", premise=premise)
         except NotFound:
             return  # the parent was deleted
 
@@ -218,8 +218,8 @@ class Children:
             return self._outside.conclude(link.run, wish, verb="child_run", request_id=request_id, premise=premise)
 
     def _linked(self, child: str) -> tuple[Mapping[str, Json] | None, Parent | None]:
-        found = self._meta(child)
-        return found, None if found is None else read_parent(found.get("parent"))
+        meta = self._meta(child)
+        return meta, None if meta is None else read_parent(meta.get("parent"))
 
     def _meta(self, workflow_id: str) -> Mapping[str, Json] | None:
         return self._store.read_surely(workflow_id, ReadSet(whole_meta=True)).meta_document

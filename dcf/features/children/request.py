@@ -34,11 +34,11 @@ class ChildInput:
 
 def read_child_input(effective: Json) -> ChildInput:
     """Read the input of a state that starts a child run; raise StateError if it has no valid request."""
-    found: dict[str, Any] = effective if isinstance(effective, dict) else {}
-    unknown = sorted(found.keys() - FIELDS)
+    fields: dict[str, Any] = effective if isinstance(effective, dict) else {}
+    unknown = sorted(fields.keys() - FIELDS)
     if unknown:
         raise _wrong(f"'{unknown[0][:80]}' is no field of it; it takes {', '.join(sorted(FIELDS))}")
-    reference, name, agents = found.get("StateMachineArn"), found.get("Name"), found.get("Agents")
+    reference, name, agents = fields.get("StateMachineArn"), fields.get("Name"), fields.get("Agents")
     if not isinstance(reference, str) or not 0 < len(reference) <= _LONGEST_REFERENCE:
         raise _wrong("StateMachineArn names no definition: 'name@version', 'name' (the newest) or its hash")
     if name is not None and not (isinstance(name, str) and _NAME.match(name)):
@@ -46,27 +46,27 @@ def read_child_input(effective: Json) -> ChildInput:
     if agents is not None and not isinstance(agents, dict):
         raise _wrong('Agents is not an object, as in {"State": "agent-id"}')
     return ChildInput(
-        reference=_reference(reference), run_input=_run_input(found.get("Input", {})), name=name, agents=agents
+        reference=_reference(reference), run_input=_run_input(fields.get("Input", {})), name=name, agents=agents
     )
 
 
 def _reference(text: str) -> str:
     """Return the name in an ARN of AWS, with its version if it has one; any other text as it is."""
-    found = _ARN.match(text)
-    if found is None:
+    match = _ARN.match(text)
+    if match is None:
         return text
-    return found[1] if found[2] is None else f"{found[1]}@{found[2]}"
+    return match[1] if match[2] is None else f"{match[1]}@{match[2]}"
 
 
-def _run_input(given: Json) -> Json:
+def _run_input(run_input: Json) -> Json:
     """Return the input of the child. As on AWS, text is JSON text."""
-    if not isinstance(given, str):
-        return given
+    if not isinstance(run_input, str):
+        return run_input
     try:
-        return parse(given, name="Input")
+        return parse(run_input, name="Input")
     except InvalidArgument as error:
         raise StateError("StepFunctions.InvalidExecutionInputException", error.message) from None
 
 
-def _wrong(what: str) -> StateError:
-    return StateError(RUNTIME, f"The input of a state that starts a child run is wrong: {what}.")
+def _wrong(problem: str) -> StateError:
+    return StateError(RUNTIME, f"The input of a state that starts a child run is wrong: {problem}.")

@@ -21,8 +21,8 @@ from dcf.values.records import replace
 
 def diagnose(facts: Facts) -> tuple[RunFinding, ...]:
     """Return why the run is where it is, what is stuck first, the oldest first. Empty: nothing holds it up."""
-    found = [*_about_run(facts)] or [*_grouped(_about_states(facts))] or [*_unless_moving(facts)]
-    return tuple(sorted(found, key=lambda one: (not one.stuck, one.since or 0)))
+    findings = [*_about_run(facts)] or [*_grouped(_about_states(facts))] or [*_unless_moving(facts)]
+    return tuple(sorted(findings, key=lambda finding: (not finding.stuck, finding.since or 0)))
 
 
 def explain_state(facts: Facts, path: str, before: Iterable[str]) -> tuple[RunFinding, ...]:
@@ -30,8 +30,8 @@ def explain_state(facts: Facts, path: str, before: Iterable[str]) -> tuple[RunFi
 
     A state that waits for others has one finding, which names the root of it: what holds up those others.
     """
-    found = diagnose(facts)
-    general = tuple(one for one in found if one.state is None)
+    findings = diagnose(facts)
+    general = tuple(finding for finding in findings if finding.state is None)
     if general:
         return general
     doc = facts.states.get(path)
@@ -40,7 +40,9 @@ def explain_state(facts: Facts, path: str, before: Iterable[str]) -> tuple[RunFi
     if doc is not None and path not in facts.around:
         return tuple(_grouped(_about_states(replace(facts, states={path: doc}))))
     leading = {path, *before} if doc is not None else set(before)
-    roots = [one for one in _about_states(facts) if one.state is not None and _leads(one.state, leading)]
+    roots = [
+        finding for finding in _about_states(facts) if finding.state is not None and _leads(finding.state, leading)
+    ]
     return () if not roots else (_waiting(path, [*_grouped(roots)]),)
 
 
@@ -51,8 +53,8 @@ def _leads(root: str, leading: set[str]) -> bool:
 
 def _waiting(path: str, roots: list[RunFinding]) -> RunFinding:
     """Return the finding of a state that waits; the first root is what has waited longest."""
-    root = min(roots, key=lambda one: (not one.stuck, one.since or 0))
-    names = [one.state for one in roots if one.state is not None][:NAMED]
+    root = min(roots, key=lambda root: (not root.stuck, root.since or 0))
+    names = [root.state for root in roots if root.state is not None][:NAMED]
     return RunFinding(
         cause=Cause.WAITING_FOR,
         sentence=f"State '{path}' waits for {listed(names)}. {root.sentence}",
@@ -230,8 +232,8 @@ def _is_root(path: str, doc: StateDoc, facts: Facts) -> bool:
 
 def _about_states(facts: Facts) -> Iterator[RunFinding]:
     for path, doc in facts.states.items():
-        if _is_root(path, doc, facts) and (found := about_state(path, doc, facts)) is not None:
-            yield found
+        if _is_root(path, doc, facts) and (finding := about_state(path, doc, facts)) is not None:
+            yield finding
 
 
 def _unless_moving(facts: Facts) -> Iterator[RunFinding]:
@@ -246,14 +248,14 @@ def _unless_moving(facts: Facts) -> Iterator[RunFinding]:
         )
 
 
-def _grouped(found: Iterable[RunFinding]) -> Iterator[RunFinding]:
+def _grouped(findings: Iterable[RunFinding]) -> Iterator[RunFinding]:
     """Yield one finding for states of the same name that have the same cause and the same agent."""
     groups: dict[tuple[Cause, str, str], list[RunFinding]] = {}
-    for one in found:
-        holder = str(one.evidence.get("owner_agent_id"))
-        groups.setdefault((one.cause, name_of(one.state or ""), holder), []).append(one)
+    for document in findings:
+        holder = str(document.evidence.get("owner_agent_id"))
+        groups.setdefault((document.cause, name_of(document.state or ""), holder), []).append(document)
     for group in groups.values():
-        oldest = min(group, key=lambda one: (not one.stuck, one.since or 0))
+        oldest = min(group, key=lambda finding: (not finding.stuck, finding.since or 0))
         yield (
             oldest
             if len(group) == 1

@@ -92,16 +92,18 @@ class Diagnosis:
             if meta.status is RunStatus.RUNNING and facts.refusal is None:
                 others = _without(facts.due, definition, signs.scopes)
                 facts = self._with_states(workflow_id, facts, path, others)
-        found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
-        found = tuple(self._with_child(one) if one is _first_child(found) else one for one in found)
+        findings = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
+        findings = tuple(
+            self._with_child(finding) if finding is _first_child(findings) else finding for finding in findings
+        )
         if not isinstance(definition, str):
-            found = tuple(_with_function(_with_place(one, definition), definition) for one in found)
+            findings = tuple(_with_function(_with_place(finding, definition), definition) for finding in findings)
         return Explanation(
             workflow_id=workflow_id,
             status=meta.status,
             word=word_of(facts.document),
             now=facts.now,
-            findings=found,
+            findings=findings,
             unread=signs.unread,
         )
 
@@ -131,7 +133,7 @@ class Diagnosis:
             patience=self._patience,
             due={} if isinstance(definition, str) else _known(signs.due, definition),
             refusal=signs.refusal,
-            troubled={one.kind: one for one in signs.troubled},
+            troubled={trouble.kind: trouble for trouble in signs.troubled},
             unreadable=definition if isinstance(definition, str) else None,
             unread=signs.unread,
         )
@@ -190,8 +192,8 @@ class Diagnosis:
         waiting = [path for path, doc in states.items() if doc.waits_outside and doc.kind == "Signal"][:_MOST_AWAITED]
         if not waiting:
             return {}
-        given = self._plane.transactions.store.read(workflow_id, ReadSet(inputs=tuple(waiting))).inputs
-        names = {path: found.get("name") for path, found in given.items() if isinstance(found, dict)}
+        inputs = self._plane.transactions.store.read(workflow_id, ReadSet(inputs=tuple(waiting))).inputs
+        names = {path: unit_input.get("name") for path, unit_input in inputs.items() if isinstance(unit_input, dict)}
         return {path: name for path, name in names.items() if isinstance(name, str)}
 
     def _before(self, workflow_id: str, path: str) -> Iterable[str]:
@@ -206,7 +208,7 @@ class Diagnosis:
 
 def _first_child(findings: tuple[RunFinding, ...]) -> RunFinding | None:
     """Return the first finding on a child run: what holds up the others is found by asking about their states."""
-    return next((one for one in findings if one.cause is Cause.WAITING_FOR_CHILD), None)
+    return next((finding for finding in findings if finding.cause is Cause.WAITING_FOR_CHILD), None)
 
 
 def _with_place(finding: RunFinding, definition: Definition) -> RunFinding:
@@ -249,19 +251,19 @@ def _without(due: Mapping[str, int], definition: Definition, scopes: Mapping[str
 
 def _leading(machine: Machine, name: str) -> Mapping[str, None]:
     """Return the names of all states from which this one can be reached."""
-    found: dict[str, None] = {}
+    leading: dict[str, None] = {}
     pending = deque(machine.upstream(name))
     while pending:
-        one = pending.popleft()
-        if one not in found:
-            found[one] = None
-            pending.extend(machine.upstream(one))
-    return found
+        path = pending.popleft()
+        if path not in leading:
+            leading[path] = None
+            pending.extend(machine.upstream(path))
+    return leading
 
 
-def _telling(told: Told, epoch: int) -> Telling:
+def _telling(attempts: Told, epoch: int) -> Telling:
     """Return how the agents of a state were notified of it in the visit of this epoch."""
-    sent, trouble = told.sent, told.trouble(epoch)
+    sent, trouble = attempts.sent, attempts.trouble(epoch)
     mine = sent if sent is not None and sent.epoch == epoch else None
     return Telling(
         times={} if mine is None else mine.by_agent,

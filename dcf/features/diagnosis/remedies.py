@@ -105,13 +105,13 @@ def wait(run: str, state: str) -> Remedy:
 
 def await_outside(run: str, state: str, epoch: int, *, by_token: bool) -> Remedy:
     """Wait for the outside system (`by_token`: the holder of the task token), or end the state by hand."""
-    who = (
+    outside = (
         "The holder of the task token ends it with `send_task_success`"
         if by_token
         else "No action is needed while that may come"
     )
     return Remedy(
-        sentence=f"{who}; end the state by hand if it never comes.",
+        sentence=f"{outside}; end the state by hand if it never comes.",
         tool="resolve_state",
         arguments={**_visit(run, state, epoch), "error": "Lost", "cause": "it never came"},
     )

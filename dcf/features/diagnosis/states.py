@@ -68,13 +68,13 @@ def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     silent = None if worked_since is None else facts.now - worked_since
     renewed = lease.ts is not None and doc.started_at is not None and lease.ts > doc.started_at
     until = "" if lease.expires_at is None else f" until {moment(lease.expires_at)}"
-    kept = f", renewed last at {moment(lease.ts)}" if renewed and lease.ts is not None else ""
+    renewal = f", renewed last at {moment(lease.ts)}" if renewed and lease.ts is not None else ""
     still = "" if silent is None else f"; no result for {lasting(silent)}"
     if lease.awaits_sign:
         still += "; no call came with its lease token yet, so its holder may not know of it"
     return RunFinding(
         cause=Cause.LEASE_HELD,
-        sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{kept}{still}.",
+        sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{renewal}{still}.",
         remedy=remedies.wait(facts.workflow_id, path)
         if is_short(lease)
         else remedies.take_away(facts.workflow_id, path, lease.epoch),
@@ -114,14 +114,16 @@ def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
 
 def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     if doc.retries >= MANY_RETRIES:
-        what = f"failed {doc.retries} times and is tried again, the last time with {doc.last_error or 'no error named'}"
+        trouble = (
+            f"failed {doc.retries} times and is tried again, the last time with {doc.last_error or 'no error named'}"
+        )
     else:
-        what = f"was leased {doc.tries} times, and no holder finished it before its lease ended"
+        trouble = f"was leased {doc.tries} times, and no holder finished it before its lease ended"
     later = doc.not_before is not None and doc.not_before > facts.now
     when = f"; the next try is due at {moment(doc.not_before)}" if later and doc.not_before is not None else ""
     return RunFinding(
         cause=Cause.KEEPS_FAILING,
-        sentence=f"State '{path}' {what}{when}.",
+        sentence=f"State '{path}' {trouble}{when}.",
         remedy=remedies.look_at_errors(facts.workflow_id, path),
         stuck=_is_stuck(doc, facts),
         state=path,
@@ -143,10 +145,10 @@ def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
         return about_limit(path, doc, limit, facts)
     is_retry = doc.retries > 0 or doc.last_error is not None
     error = f" after {doc.last_error}" if doc.last_error else ""
-    what = f"is tried again{error}" if is_retry else "goes on"
+    next_step = f"is tried again{error}" if is_retry else "goes on"
     return RunFinding(
         cause=Cause.RETRY_DUE if is_retry else Cause.TIMER_DUE,
-        sentence=f"State '{path}' {what} at {moment(doc.not_before)}, in {lasting(doc.not_before - facts.now)}.",
+        sentence=f"State '{path}' {next_step} at {moment(doc.not_before)}, in {lasting(doc.not_before - facts.now)}.",
         remedy=remedies.wait(facts.workflow_id, path),
         stuck=False,
         state=path,
@@ -158,32 +160,32 @@ def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
 def _expired(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     """Return why no agent took over a state whose holder vanished."""
     since = ready_since(doc)
-    told = _trouble_to_take(path, doc, facts)
+    delivery = _trouble_to_take(path, doc, facts)
     unheard = ", which never used its token," if doc.lease.awaits_sign else ""
     return RunFinding(
         cause=Cause.LEASE_EXPIRED,
         sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'}{unheard} on state '{path}' ended at"
-        f" {moment(since)} and no agent took over: {told.why}.",
-        remedy=told.remedy,
+        f" {moment(since)} and no agent took over: {delivery.why}.",
+        remedy=delivery.remedy,
         stuck=_is_stuck(doc, facts),
         state=path,
         since=since,
         evidence={"owner_agent_id": doc.lease.owner_agent_id, "expired_at": to_text(since)}
         | _signs(doc.lease)
-        | dict(told.evidence),
+        | dict(delivery.evidence),
     )
 
 
 def _untaken(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
-    told, since = _trouble_to_take(path, doc, facts), ready_since(doc)
+    delivery, since = _trouble_to_take(path, doc, facts), ready_since(doc)
     return RunFinding(
-        cause=told.cause,
-        sentence=f"State '{path}' is ready since {moment(since)}: {told.why}.",
-        remedy=told.remedy,
+        cause=delivery.cause,
+        sentence=f"State '{path}' is ready since {moment(since)}: {delivery.why}.",
+        remedy=delivery.remedy,
         stuck=_is_stuck(doc, facts),
         state=path,
         since=since,
-        evidence=told.evidence,
+        evidence=delivery.evidence,
     )
 
 
@@ -198,9 +200,9 @@ class _Untaken:
 
 
 def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
-    agents, told, run = facts.meta.assigned(path), facts.told(path), facts.workflow_id
-    named = told.agent_id if told.agent_id in agents else next(iter(agents), "")
-    times = told.times.get(named, 0)
+    agents, delivery, run = facts.meta.assigned(path), facts.told(path), facts.workflow_id
+    named = delivery.agent_id if delivery.agent_id in agents else next(iter(agents), "")
+    times = delivery.times.get(named, 0)
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
         why = "no agent is assigned, so only agents that wait for such work are notified"
@@ -210,13 +212,13 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     kinds = {agent: facts.platforms[agent] for agent in agents[:NAMED] if agent in facts.platforms}
     silent = [facts.troubled[kind] for kind in dict.fromkeys(kinds.values()) if kind in facts.troubled]
     evidence |= {"platforms": kinds} if kinds else {}
-    evidence |= {"platform_errors": {one.kind: one.error for one in silent}} if silent else {}
-    if told.failure is not None:
-        error = told.error or told.failure
-        evidence |= {"failure": told.failure, "error": error, "failed_at": text(told.failed_at)}
-        why = f"{facts.shown(told.failed_agent_id or agents[0])} could not be told: {error.rstrip('.')}"
-        why += "".join(f"; {one.kind} does not answer since {moment(one.since)}" for one in silent)
-        is_gone = told.failure == "unknown_agent"
+    evidence |= {"platform_errors": {platform.kind: platform.error for platform in silent}} if silent else {}
+    if delivery.failure is not None:
+        error = delivery.error or delivery.failure
+        evidence |= {"failure": delivery.failure, "error": error, "failed_at": text(delivery.failed_at)}
+        why = f"{facts.shown(delivery.failed_agent_id or agents[0])} could not be told: {error.rstrip('.')}"
+        why += "".join(f"; {platform.kind} does not answer since {moment(platform.since)}" for platform in silent)
+        is_gone = delivery.failure == "unknown_agent"
         remedy = remedies.assign_another(run, path, doc.lease.epoch) if is_gone else remedies.repair_delivery(run, path)
         return _Untaken(cause=Cause.DELIVERY_FAILED, why=why, remedy=remedy, evidence=evidence)
     if not times:
@@ -224,12 +226,13 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         if doc.lease.token is not None and facts.is_clock_silent:
             why += ", which a clock does, and no clock looks"
         return _Untaken(cause=Cause.NOT_NOTIFIED, why=why, remedy=remedies.notify(run, path), evidence=evidence)
-    evidence |= {"told_agent_id": named, "told_at": text(told.at)}
-    others = [agent for agent in agents if agent != named and told.times.get(agent)]
-    who = listed([named, *others[: NAMED - 1]]) + (f" and {len(others) - NAMED + 1} more" * (len(others) >= NAMED))
+    evidence |= {"told_agent_id": named, "told_at": text(delivery.at)}
+    others = [agent for agent in agents if agent != named and delivery.times.get(agent)]
+    holders = listed([named, *others[: NAMED - 1]]) + (f" and {len(others) - NAMED + 1} more" * (len(others) >= NAMED))
     known = [f"{facts.shown(agent)} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
-    last = "" if told.at is None else f", last at {moment(told.at)}"
-    why = f"{who} {'were' if others else 'was'} told {_often(times)}{last}, and did not take it; {', '.join(known)}"
+    last = "" if delivery.at is None else f", last at {moment(delivery.at)}"
+    verb = "were" if others else "was"
+    why = f"{holders} {verb} notified {_often(times)}{last}, and did not take it; {', '.join(known)}"
     return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)
 
 

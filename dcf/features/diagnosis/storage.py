@@ -65,10 +65,10 @@ class RunSignsReader:
             keys_of(workflow_id),
             Reading(self._connections.form, keys_of(workflow_id), ReadSet(whole_meta=True)),
         )
-        asked = reading.commands()
+        commands = reading.commands()
         written, *replies = self._connections.ask(
             write_probe(_probe(run.workflow_id, self._connections.shards)),
-            *asked,
+            *commands,
             ("ZRANGE", run.timers, 0, MOST - 1, "WITHSCORES"),
             ("ZCARD", run.timers),
             ("EXISTS", run.definition),
@@ -82,9 +82,9 @@ class RunSignsReader:
         refusal = refusal_of(written)
         if self._note is not None and self._connections.shards == 1:  # on a cluster, other nodes may reject writes
             self._note(refusal)
-        listed, count, defined, looked_at, time, platforms, scopes = replies[len(asked) :]
+        listed, count, defined, looked_at, time, platforms, scopes = replies[len(commands) :]
         return RunSigns(
-            snapshot=reading.snapshot(replies[: len(asked)]),
+            snapshot=reading.snapshot(replies[: len(commands)]),
             due=_scored(listed),
             unread=count - len(listed) // 2,
             has_definition=bool(defined),
@@ -100,14 +100,14 @@ class RunSignsReader:
         """Return the signs of these states and agents, and the documents and timers of `others`."""
         reads = ReadSet(states=tuple(dict.fromkeys((*paths, *others))), timers=others)
         run, reading = keys_of(workflow_id), Reading(self._connections.form, keys_of(workflow_id), reads)
-        asked, named = reading.commands(), list(dict.fromkeys(agents))
-        told = [("HMGET", run.told, *announcement_fields(paths))] if paths else []
+        commands, named = reading.commands(), list(dict.fromkeys(agents))
+        delivery_reads = [("HMGET", run.told, *announcement_fields(paths))] if paths else []
         seen = [("ZMSCORE", keys.SEEN, *named)] if named else []
-        replies = self._connections.send(*asked, *told, *seen)
-        rest = replies[len(asked) :]
+        replies = self._connections.send(*commands, *delivery_reads, *seen)
+        rest = replies[len(commands) :]
         return StateSigns(
-            snapshot=reading.snapshot(replies[: len(asked)]),
-            told=read_announcements(paths, rest[0]) if told else {},
+            snapshot=reading.snapshot(replies[: len(commands)]),
+            told=read_announcements(paths, rest[0]) if delivery_reads else {},
             seen={agent: int(float(at)) for agent, at in zip(named, rest[-1], strict=True) if at is not None}
             if seen
             else {},

@@ -69,12 +69,12 @@ def given(app: "Application", value: Any, name: str, *, as_text: bool = False) -
 
 def number(delta: str | float) -> json_edits.Number:
     """Read a number, or text that holds one."""
-    given: Json = delta
+    number: Json = delta
     if isinstance(delta, str):
         try:
-            given = parse(delta.strip(), name="delta")
+            number = parse(delta.strip(), name="delta")
         except InvalidArgument:
-            given = None
-    if isinstance(given, bool) or not isinstance(given, int | float):
+            number = None
+    if isinstance(number, bool) or not isinstance(number, int | float):
         raise InvalidArgument("delta must be a numeric value.", 'Send a number, as 1 or "1" or "-0.5".')
-    return given
+    return number

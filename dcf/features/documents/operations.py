@@ -92,14 +92,14 @@ class JsonDocuments:
                 "The documents of a run are not made one by one.", "Create runs with `create_workflow_control_plane`."
             )
 
-        def decide(found: Found) -> EditOutcome[Changed | Refusal]:
-            told = _repetition(wish, found)
-            if told is not None:
-                return EditOutcome(answer=told)
-            if found.document is not MISSING and not overwrite:
+        def decide(result: Found) -> EditOutcome[Changed | Refusal]:
+            repeated = _repetition(wish, result)
+            if repeated is not None:
+                return EditOutcome(answer=repeated)
+            if result.document is not MISSING and not overwrite:
                 hint = "Choose another `redis_key`, or change the document with `json_set` or `json_merge`."
                 return EditOutcome(answer=_refusal("already_exists", f"Key already exists: {wish.key}", hint))
-            return self._outcome(wish, found, Edited(document=document, at=()))
+            return self._outcome(wish, result, Edited(document=document, at=()))
 
         return self._edits.transact(wish.key, _receipt_id(wish), decide)
 
@@ -113,38 +113,38 @@ class JsonDocuments:
             )
         tasks = self._tasks(of)
 
-        def decide(found: Found) -> EditOutcome[Changed | Refusal]:
-            told = _repetition(wish, found)
-            if told is not None:
-                return EditOutcome(answer=told)
-            if found.document is MISSING:
+        def decide(result: Found) -> EditOutcome[Changed | Refusal]:
+            repeated = _repetition(wish, result)
+            if repeated is not None:
+                return EditOutcome(answer=repeated)
+            if result.document is MISSING:
                 return EditOutcome(answer=_no_key(wish.key))
-            before = found.document if of is None else rules.visible(of.kind, found.document)
+            before = result.document if of is None else rules.visible(of.kind, result.document)
             edited = operate(before) if of is not None or not _deletes(wish) else Edited(document=MISSING, at=())
             if isinstance(edited, Refusal):
                 return EditOutcome(answer=edited)
             if of is None:
-                return self._outcome(wish, found, edited)
-            return self._outcome_in_run(wish, found, edited, before, _circumstances(of, found, tasks))
+                return self._outcome(wish, result, edited)
+            return self._outcome_in_run(wish, result, edited, before, _circumstances(of, result, tasks))
 
         return self._edits.transact(wish.key, _receipt_id(wish), decide)
 
     def _outcome_in_run(
-        self, wish: Wish, found: Found, edited: Edited, before: Json, around: Circumstances
+        self, wish: Wish, result: Found, edited: Edited, before: Json, around: Circumstances
     ) -> EditOutcome[Changed | Refusal]:
         refusal = rules.judge(before, edited.document, wish.hand, around)
         if refusal is not None:
             if refusal.code == "forbidden":
                 raise Forbidden(refusal.message, refusal.hint)
             return EditOutcome(answer=refusal)
-        return self._outcome(wish, found, edited, around)
+        return self._outcome(wish, result, edited, around)
 
     def _outcome(
-        self, wish: Wish, found: Found, edited: Edited, around: Circumstances | None = None
+        self, wish: Wish, result: Found, edited: Edited, around: Circumstances | None = None
     ) -> EditOutcome[Changed | Refusal]:
         """Return the answer, and what to write if anything changed; `edited` is the document as its readers see it."""
         kind = None if around is None else around.kind
-        before = found.document if kind is None else rules.visible(kind, found.document)
+        before = result.document if kind is None else rules.visible(kind, result.document)
         is_gone = edited.document is MISSING
         was_changed = is_gone or before is MISSING or dump(before) != dump(edited.document)
         value = MISSING if is_gone else find(edited.document, edited.at)
@@ -155,7 +155,7 @@ class JsonDocuments:
         if refusal is not None:
             return EditOutcome(answer=refusal)
         written = EditedDocument(
-            document=edited.document if kind is None else rules.restored(kind, found.document, edited.document),
+            document=edited.document if kind is None else rules.restored(kind, result.document, edited.document),
             receipt=_receipt(wish, answer),
             life_s=_LOOP_S if wish.request_id is None else _REMEMBERED_S,
             keep_s=wish.keep_s,
@@ -197,32 +197,32 @@ def _receipt_id(wish: Wish) -> str:
 
 
 def _receipt(wish: Wish, answer: Changed) -> Json:
-    kept: dict[str, Json] = {"digest": wish.digest, "at": list(answer.at)}
+    receipt: dict[str, Json] = {"digest": wish.digest, "at": list(answer.at)}
     if answer.value is not MISSING and len(dump(answer.value)) <= _KEPT:
-        kept["value"] = answer.value
-    return kept
+        receipt["value"] = answer.value
+    return receipt
 
 
-def _repetition(wish: Wish, found: Found) -> Changed | Refusal | None:
+def _repetition(wish: Wish, result: Found) -> Changed | Refusal | None:
     """Return the answer to a request that was applied before; None if it is new."""
-    if found.receipt is None:
+    if result.receipt is None:
         return None
-    if found.receipt["digest"] != wish.digest:
+    if result.receipt["digest"] != wish.digest:
         hint = "Draw a new `request_id` for every new request; the same one only repeats a call."
         return _refusal("conflict", "This request_id was used for another change of the document.", hint)
     of = document_of(wish.key)
-    document = found.document if of is None else rules.visible(of.kind, found.document)
-    at = tuple(found.receipt["at"])
-    value = found.receipt["value"] if "value" in found.receipt else find(document, at)
+    document = result.document if of is None else rules.visible(of.kind, result.document)
+    at = tuple(result.receipt["at"])
+    value = result.receipt["value"] if "value" in result.receipt else find(document, at)
     return Changed(key=wish.key, at=at, value=value, document=document, was_changed=True, repeated=True)
 
 
-def _circumstances(of: RunDocument, found: Found, tasks: frozenset[str]) -> Circumstances:
-    around = found.around
+def _circumstances(of: RunDocument, result: Found, tasks: frozenset[str]) -> Circumstances:
+    around = result.around
     planner = None if around.meta is None else around.meta.get("planner_agent_id")
     return Circumstances(
         kind=of.kind,
-        now=found.now,
+        now=result.now,
         meta=None if around.meta is None else codec.read_meta(around.meta),
         planner=planner if isinstance(planner, str) else None,
         tasks=tasks,

@@ -55,11 +55,15 @@ class Hand:
     agent_id: str | None = None
     creator: str | None = None
 
-    def plans(self, found: "Circumstances") -> bool:
+    def plans(self, circumstances: "Circumstances") -> bool:
         """Return True if this is the run's planner."""
         if self.agent_id is not None:
-            return self.agent_id == found.planner
-        return self.creator is not None and found.meta is not None and found.meta.created_by == self.creator
+            return self.agent_id == circumstances.planner
+        return (
+            self.creator is not None
+            and circumstances.meta is not None
+            and circumstances.meta.created_by == self.creator
+        )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -97,19 +101,19 @@ def visible(kind: str, document: Json) -> Json:
     return shown | ({"lease": lease} if "lease" in document else {})
 
 
-def judge(before: Json, after: Json, hand: Hand, found: Circumstances) -> Refusal | None:
+def judge(before: Json, after: Json, hand: Hand, circumstances: Circumstances) -> Refusal | None:
     """Return why this edit is refused; None if it is allowed. Both documents are as `visible` shows them."""
-    refusal = _judge_run(found)
+    refusal = _judge_run(circumstances)
     if refusal is not None:
         return refusal
-    if found.kind == "meta":
-        return _judge_meta(before, after, hand, found)
+    if circumstances.kind == "meta":
+        return _judge_meta(before, after, hand, circumstances)
     if not hand.is_operator:
         return _operator_only()
-    rule = _RULES.get(found.kind)
+    rule = _RULES.get(circumstances.kind)
     if rule is None:
-        return _no("invalid_edit", f"The {found.kind} document of a run is fixed once it is written.", _LOOK)
-    return rule(before, after, found)
+        return _no("invalid_edit", f"The {circumstances.kind} document of a run is fixed once it is written.", _LOOK)
+    return rule(before, after, circumstances)
 
 
 def restored(kind: str, stored: Json, after: Json) -> Json:
@@ -119,9 +123,9 @@ def restored(kind: str, stored: Json, after: Json) -> Json:
     return {**after, **{name: stored[name] for name in ("lease", "last") if name in stored}}
 
 
-def look_now(before: Json, after: Json, found: Circumstances) -> bool:
+def look_now(before: Json, after: Json, circumstances: Circumstances) -> bool:
     """Return True if the edit changed a time in a state's document, so that its timer must fire at once."""
-    if found.kind != "state" or found.due is None or found.due >= NEVER:
+    if circumstances.kind != "state" or circumstances.due is None or circumstances.due >= NEVER:
         return False
     return not _TIMED.isdisjoint(_changed(before, after))
 
@@ -129,28 +133,28 @@ def look_now(before: Json, after: Json, found: Circumstances) -> bool:
 _LOOK: Final = "Read it with `json_read`; to do the work again, create a new run."
 
 
-def _judge_run(found: Circumstances) -> Refusal | None:
-    if found.meta is None:
+def _judge_run(circumstances: Circumstances) -> Refusal | None:
+    if circumstances.meta is None:
         return _no("not_found", "The document belongs to no run that exists.", "Check the key.")
-    if found.meta.status is not RunStatus.RUNNING:
-        return _no("terminal", f"The run is {found.meta.status.value}; its documents stay as they are.", _LOOK)
+    if circumstances.meta.status is not RunStatus.RUNNING:
+        return _no("terminal", f"The run is {circumstances.meta.status.value}; its documents stay as they are.", _LOOK)
     return None
 
 
-def _judge_meta(before: Json, after: Json, hand: Hand, found: Circumstances) -> Refusal | None:
+def _judge_meta(before: Json, after: Json, hand: Hand, circumstances: Circumstances) -> Refusal | None:
     if not isinstance(after, dict):
         return _no("invalid_edit", "The meta document must stay an object.", "Change single fields of it.")
     changed = _changed(before, after)
     if not changed:
         return None  # nothing is written: as with the agents that `create_worker_agents` has recorded before
-    if not hand.is_operator and not (hand.plans(found) and changed <= {"agents"}):
+    if not hand.is_operator and not (hand.plans(circumstances) and changed <= {"agents"}):
         return _operator_only()
     fixed = sorted(changed & _META_FIXED)
     if fixed:
         return _fixed("meta", fixed[0], _META_FREE)
     try:
         for name in sorted(changed & _META_FREE):
-            _check_meta(name, after.get(name), found.tasks)
+            _check_meta(name, after.get(name), circumstances.tasks)
     except InvalidArgument as error:
         return _no("invalid_edit", error.message, error.hint)
     return None
@@ -181,11 +185,11 @@ def _check_whole(name: str, value: Json, largest: int) -> None:
 
 
 def _is_list_of_texts(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _judge_state(before: Json, after: Json, found: Circumstances) -> Refusal | None:
-    doc = _free(found)
+def _judge_state(before: Json, after: Json, circumstances: Circumstances) -> Refusal | None:
+    doc = _free(circumstances)
     if isinstance(doc, Refusal):
         return doc
     if doc.status.is_terminal:
@@ -205,8 +209,8 @@ def _judge_state(before: Json, after: Json, found: Circumstances) -> Refusal | N
 _FORMS: Final = "Counts are whole numbers above 0; times are like 2026-01-02T03:04:05.000006Z; texts are strings."
 
 
-def _judge_input(_: Json, __: Json, found: Circumstances) -> Refusal | None:
-    doc = _free(found)
+def _judge_input(_: Json, __: Json, circumstances: Circumstances) -> Refusal | None:
+    doc = _free(circumstances)
     if isinstance(doc, Refusal):
         return doc
     if doc.status.is_terminal or doc.kind is not None:
@@ -214,8 +218,8 @@ def _judge_input(_: Json, __: Json, found: Circumstances) -> Refusal | None:
     return None
 
 
-def _judge_output(_: Json, __: Json, found: Circumstances) -> Refusal | None:
-    doc = _free(found)
+def _judge_output(_: Json, __: Json, circumstances: Circumstances) -> Refusal | None:
+    doc = _free(circumstances)
     return doc if isinstance(doc, Refusal) else None
 
 
@@ -227,12 +231,12 @@ _RULES: Final[Mapping[str, Callable[[Json, Json, Circumstances], Refusal | None]
 """Rules for editing a state's documents, by kind of document."""
 
 
-def _free(found: Circumstances) -> StateDoc | Refusal:
+def _free(circumstances: Circumstances) -> StateDoc | Refusal:
     """Return the state whose document is edited; refuse if it is missing or leased."""
-    doc = found.state
+    doc = circumstances.state
     if doc is None:
         return _no("not_found", "There is no such state.", "Check the key.")
-    if doc.is_held(found.now):
+    if doc.is_held(circumstances.now):
         hint = "Wait until its holder is done, or free it first with `release_state_lease(force=true)`."
         return _no("lease_held", f"The state is leased to '{doc.lease.owner_agent_id}'.", hint)
     return doc
@@ -240,7 +244,7 @@ def _free(found: Circumstances) -> StateDoc | Refusal:
 
 def _changed(before: Json, after: Json) -> AbstractSet[str]:
     """Return the names of the fields that differ. 1, 1.0 and true are different."""
-    old, new = (one if isinstance(one, dict) else {} for one in (before, after))
+    old, new = (item if isinstance(item, dict) else {} for item in (before, after))
     return {name for name in old.keys() | new.keys() if _text(old, name) != _text(new, name)}
 
 

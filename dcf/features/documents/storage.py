@@ -105,8 +105,8 @@ class Edits:
         """Return the document; MISSING if there is no such key. Raise NotFound if the key has another type."""
         form = self._connections.form
         (kind,) = self._connections.send(("TYPE", key))
-        found = self._connections.send(form.read(key))[0] if form.is_document(key, kind) else None
-        return _document(form, key, kind, found)
+        reply = self._connections.send(form.read(key))[0] if form.is_document(key, kind) else None
+        return _document(form, key, kind, reply)
 
     def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer | Refusal:
         """Read, decide, commit; retry after a lost race. Refuse what is beyond the quotas of the caller's key.
@@ -126,20 +126,20 @@ class Edits:
             of=document_of(key),
         )
         replies = exchange(connection, subject.opening())
-        found = self._attempts.result_of(connection, subject.barrier, partial(subject.found, replies))
-        outcome = self._attempts.result_of(connection, subject.barrier, partial(decide, found))
+        result = self._attempts.result_of(connection, subject.barrier, partial(subject.found, replies))
+        outcome = self._attempts.result_of(connection, subject.barrier, partial(decide, result))
         if outcome.written is None:
             self._attempts.let_go(connection, subject.barrier)
             return outcome.answer
         refusal = None
-        if found.is_foreign:
+        if result.is_foreign:
             self._attempts.let_go(connection, subject.barrier)
             raise _no_document(subject.key)
         if subject.of is None:
             refusal = self._write(connection, subject, outcome.written)
         else:
-            commands = subject.commands(outcome.written, found.around)
-            announced = subject.announcements(outcome.written, found, self._connections.shards)
+            commands = subject.commands(outcome.written, result.around)
+            announced = subject.announcements(outcome.written, result, self._connections.shards)
             commit(connection, commands, [*announced, *_charges(subject, outcome.written)])
         self._attempts.confirm(connection, subject.barrier)
         return outcome.answer if refusal is None else refusal
@@ -167,12 +167,12 @@ class Edits:
         size = len(write.text.encode())
         life_s = write.life_s if write.life_s is not None else write.default_life_s if was is None else was.life_s
         receipt = (subject.receipt, len(write.receipt.encode()) + len(subject.receipt), write.receipt_life_s)
-        wanted = CountedDocument(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
-        refusal = hold(self._connections, wanted, account, mark)
+        counted = CountedDocument(key=subject.key, owner=owner, size=size, life_s=life_s, receipt=receipt)
+        refusal = hold(self._connections, counted, account, mark)
         if refusal is not None:
             return refusal
         checked(
-            commit_one(connection, held_document_command(self._connections.form, subject.receipt, write, wanted, mark))
+            commit_one(connection, held_document_command(self._connections.form, subject.receipt, write, counted, mark))
         )
         settle(self._connections, subject.key, owner, size, mark)
         if was is not None and was.owner != owner:
@@ -182,8 +182,10 @@ class Edits:
     def _delete_counted(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> None:
         """Delete a document on a cluster, and count it no more. A Redis that is full can still do it."""
         account, was = current_account(), owned(self._connections, subject.key)
-        gone = CountedDocument(key=subject.key, owner=LOCAL, size=0, life_s=0)
-        checked(commit_one(connection, held_document_command(self._connections.form, subject.receipt, write, gone, "")))
+        removed = CountedDocument(key=subject.key, owner=LOCAL, size=0, life_s=0)
+        checked(
+            commit_one(connection, held_document_command(self._connections.form, subject.receipt, write, removed, ""))
+        )
         if was is not None:
             settle(self._connections, subject.key, was.owner, None, was.mark)
         if account is not None:
@@ -232,21 +234,21 @@ class _Subject:
         clock, kind, document, receipt, *more = replies[1:]
         checked(clock)
         registered, around = (more[:1], more[1:]) if self._register() else ([b""], more)
-        found = _document(self.form, self.key, checked(kind), document)
+        value_there = _document(self.form, self.key, checked(kind), document)
         return Found(
             now=micros(clock),
-            document=found,
-            is_foreign=found is not MISSING and checked(registered[0]) is None,
+            document=value_there,
+            is_foreign=value_there is not MISSING and checked(registered[0]) is None,
             receipt=None if checked(receipt) is None else load(receipt),
-            around=_surroundings(self.form, [checked(one) for one in around]),
+            around=_surroundings(self.form, [checked(reply) for reply in around]),
         )
 
-    def announcements(self, written: EditedDocument, found: Found, shards: int) -> list[Command]:
+    def announcements(self, written: EditedDocument, result: Found, shards: int) -> list[Command]:
         """Return the commands that make the clock look at the run at once, and list it under what its meta now says."""
         if self.of is None:
             return []
         meta = written.document if self.of.kind == "meta" and isinstance(written.document, dict) else {}
-        created_at = listed_at(meta.get("created_at"), found.now)
+        created_at = listed_at(meta.get("created_at"), result.now)
         shard = shard_of(self.of.run.workflow_id, shards)
         return [*facet_commands(self.of.run, meta, created_at, shard), due_command(self.of.run, 1)]
 
@@ -276,13 +278,13 @@ def _charges(subject: _Subject, written: EditedDocument) -> list[Command]:
     return [counted, charge(subject.form, subject.of.run, [], 1, account)]
 
 
-def _document(form: DocumentForm, key: str, kind: Reply, found: Reply) -> Json:
+def _document(form: DocumentForm, key: str, kind: Reply, reply: Reply) -> Json:
     if kind == _NO_KEY:
         return MISSING
     if not form.is_document(key, kind):
         raise _no_document(key)
     # The document may have been deleted between the two commands.
-    text = form.text(checked(found))
+    text = form.text(checked(reply))
     try:
         return MISSING if text is None else load(text)
     except ValueError:
@@ -297,8 +299,8 @@ def _surroundings(form: DocumentForm, replies: list[Reply]) -> DocumentContext:
     if not replies:
         return DocumentContext()
     document, *more = replies
-    kept, due = more or (None, None)
-    meta, state = form.text(document), form.text(kept)
+    state_text, due = more or (None, None)
+    meta, state = form.text(document), form.text(state_text)
     return DocumentContext(
         meta=None if meta is None else load(meta),
         state=None if state is None else load(state),

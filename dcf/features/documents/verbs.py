@@ -51,8 +51,8 @@ _VALUE: Final = Argument(
 
 def _run_of_key(args: Any) -> Iterable[str]:
     """Return the run whose document this is; the others are of no project."""
-    found = document_of(args.redis_key)
-    return () if found is None else (found.run.workflow_id,)
+    document_named = document_of(args.redis_key)
+    return () if document_named is None else (document_named.run.workflow_id,)
 
 
 _AT: Final = ("redis_key", "path")
@@ -164,18 +164,18 @@ def json_set(
     The planner of a run may set $.agents of its cp:wf:RUN:meta; other documents of runs are an operator's.
     """
     steps = parse_path(path)
-    found = given(on, value, "value_json", as_text=as_text)
+    parsed = given(on, value, "value_json", as_text=as_text)
     wish = wish_of(
         "json_set",
         redis_key,
         steps,
-        found,
+        parsed,
         request_id=request_id,
         asked={"path": path, "as_text": as_text, "agent_id": agent_id, "expires_in_s": expires_in_s},
         agent_id=agent_id,
         keep_s=keep_s(on, expires_in_s),
     )
-    return presented(on.documents.change(wish, partial(json_edits.set_value, steps=steps, value=found)), wish)
+    return presented(on.documents.change(wish, partial(json_edits.set_value, steps=steps, value=parsed)), wish)
 
 
 @_changes(audit=_AT)
@@ -196,8 +196,8 @@ def json_ensure(
     """Ensure that a value is there: set a default where nothing or null is, else change nothing."""
     steps = parse_path(path)
     value = given(on, default, "default_json", as_text=as_text)
-    asked: dict[str, Json] = {"path": path, "as_text": as_text}
-    wish = wish_of("json_ensure", redis_key, steps, value, request_id=request_id, asked=asked)
+    arguments: dict[str, Json] = {"path": path, "as_text": as_text}
+    wish = wish_of("json_ensure", redis_key, steps, value, request_id=request_id, asked=arguments)
     return presented(on.documents.change(wish, partial(json_edits.ensure, steps=steps, default=value)), wish)
 
 
@@ -214,10 +214,10 @@ def json_append(
 ) -> Outcome:
     """Append to an array, which is created where nothing is, or a string to a string."""
     steps = parse_path(path)
-    found = given(on, value, "value_json", as_text=as_text)
-    asked: dict[str, Json] = {"path": path, "spread": spread, "as_text": as_text}
-    wish = wish_of("json_append", redis_key, steps, found, request_id=request_id, asked=asked)
-    operate = partial(json_edits.append, steps=steps, value=found, spread=spread)
+    parsed = given(on, value, "value_json", as_text=as_text)
+    arguments: dict[str, Json] = {"path": path, "spread": spread, "as_text": as_text}
+    wish = wish_of("json_append", redis_key, steps, parsed, request_id=request_id, asked=arguments)
+    operate = partial(json_edits.append, steps=steps, value=parsed, spread=spread)
     return presented(on.documents.change(wish, operate), wish)
 
 
@@ -238,12 +238,12 @@ def json_merge(
 ) -> Outcome:
     """Merge an object into a value: its members replace, null removes (JSON Merge Patch, RFC 7386)."""
     steps = parse_path(path)
-    found = given(on, patch, "patch_json")
-    if not isinstance(found, dict):
+    parsed = given(on, patch, "patch_json")
+    if not isinstance(parsed, dict):
         raise InvalidArgument("patch_json must be an object.", "To replace a value use `json_set`.")
-    asked: dict[str, Json] = {"path": path, "agent_id": agent_id}
-    wish = wish_of("json_merge", redis_key, steps, found, request_id=request_id, asked=asked, agent_id=agent_id)
-    return presented(on.documents.change(wish, partial(json_edits.merge, steps=steps, patch=found)), wish)
+    arguments: dict[str, Json] = {"path": path, "agent_id": agent_id}
+    wish = wish_of("json_merge", redis_key, steps, parsed, request_id=request_id, asked=arguments, agent_id=agent_id)
+    return presented(on.documents.change(wish, partial(json_edits.merge, steps=steps, patch=parsed)), wish)
 
 
 @_changes(is_repeatable=False, audit=_AT)
@@ -289,8 +289,8 @@ def json_copy(
 ) -> Outcome:
     """Copy a value to another path of the same document; missing parents are created as objects."""
     source, target = parse_path(from_path, name="from_path"), parse_path(to_path, name="to_path")
-    asked: dict[str, Json] = {"from_path": from_path, "to_path": to_path, "overwrite": overwrite}
-    wish = wish_of("json_copy", redis_key, target, None, request_id=request_id, asked=asked)
+    arguments: dict[str, Json] = {"from_path": from_path, "to_path": to_path, "overwrite": overwrite}
+    wish = wish_of("json_copy", redis_key, target, None, request_id=request_id, asked=arguments)
     operate = partial(json_edits.copy, source=source, target=target, overwrite=overwrite)
     return presented(on.documents.change(wish, operate), wish)
 
@@ -307,8 +307,8 @@ def json_move(
 ) -> Outcome:
     """Move a value to another path of the same document, in one step; both paths as the document is before."""
     source, target = parse_path(from_path, name="from_path"), parse_path(to_path, name="to_path")
-    asked: dict[str, Json] = {"from_path": from_path, "to_path": to_path, "overwrite": overwrite}
-    wish = wish_of("json_move", redis_key, target, None, request_id=request_id, asked=asked)
+    arguments: dict[str, Json] = {"from_path": from_path, "to_path": to_path, "overwrite": overwrite}
+    wish = wish_of("json_move", redis_key, target, None, request_id=request_id, asked=arguments)
     operate = partial(json_edits.move, source=source, target=target, overwrite=overwrite)
     return presented(on.documents.change(wish, operate), wish)
 

@@ -37,41 +37,41 @@ class ExportedRun:
     @property
     def findings(self) -> list[Mapping[str, Json]]:
         """Why the run was where it was."""
-        found: list[Mapping[str, Json]] = self.head["explanation"]["findings"]
-        return found
+        findings: list[Mapping[str, Json]] = self.head["explanation"]["findings"]
+        return findings
 
     def state(self, path: str) -> dict[str, Json]:
         """Return a state document for readers. Fields that somebody broke have their defaults."""
-        found = self.states[path]
-        agents = found.get("agents")
-        named = [one for one in agents if isinstance(one, str)] if isinstance(agents, list) else []
-        shown = {**public_state(read_state(dict(found))), "ready": False, "agents": named}
-        tally = found.get("tally")
+        state = self.states[path]
+        agents = state.get("agents")
+        named = [agent for agent in agents if isinstance(agent, str)] if isinstance(agents, list) else []
+        shown = {**public_state(read_state(dict(state))), "ready": False, "agents": named}
+        tally = state.get("tally")
         is_tally = isinstance(tally, dict) and all(isinstance(tally.get(name), int) for name in ("done", "failed"))
         return shown | ({"tally": tally} if is_tally else {})
 
     def explanation(self, state: str | None = None) -> dict[str, Json]:
         """Return why the run was where it was when it was exported, or what was found about one state."""
-        found = [one for one in self.findings if state is None or one.get("state") == state]
+        findings = [finding for finding in self.findings if state is None or finding.get("state") == state]
         return {
             "workflow_id": self.head.get("workflow_id"),
             "run_status": word_of(self.meta),
             "exported_at": self.head["exported_at"],
-            "stuck": any(one.get("stuck") is True for one in found),
-            "findings": found,
+            "stuck": any(finding.get("stuck") is True for finding in findings),
+            "findings": findings,
             "unread_states": 0,
         }
 
     @property
     def meta(self) -> Mapping[str, Json]:
         """The run's meta document."""
-        found: Mapping[str, Json] = self.head["meta"]
-        return found
+        meta: Mapping[str, Json] = self.head["meta"]
+        return meta
 
     def events_of(self, query: EventQuery) -> list[Mapping[str, Json]]:
         """Return the events that are wanted, in the order asked for."""
-        found = [one for one in self.events if _is_wanted(one, query)]
-        return found[::-1] if query.newest_first else found
+        events = [event for event in self.events if _is_wanted(event, query)]
+        return events[::-1] if query.newest_first else events
 
 
 def head_of(
@@ -111,7 +111,7 @@ def read_export(document: Json) -> ExportedRun:
         or not isinstance(events, list)
         or not isinstance(meta, dict)
         or from_text(document.get("exported_at")) is None
-        or not all(isinstance(one, dict) for one in (*states.values(), *events))
+        or not all(isinstance(member, dict) for member in (*states.values(), *events))
     ):
         raise InvalidArgument("The export is damaged: a part of it is missing.", "Export the run again.")
     head = {name: value for name, value in document.items() if name not in {"states", "events"}}
@@ -121,18 +121,18 @@ def read_export(document: Json) -> ExportedRun:
 
 def _findings(explanation: Json) -> list[Json]:
     """Return the findings of an explanation; what is not in the form of one is left out."""
-    found = explanation.get("findings") if isinstance(explanation, dict) else None
-    return [one for one in found if _is_finding(one)] if isinstance(found, list) else []
+    findings = explanation.get("findings") if isinstance(explanation, dict) else None
+    return [finding for finding in findings if _is_finding(finding)] if isinstance(findings, list) else []
 
 
-def _is_finding(found: Json) -> bool:
-    if not isinstance(found, dict):
+def _is_finding(document: Json) -> bool:
+    if not isinstance(document, dict):
         return False
-    remedy = found.get("remedy")
-    if not isinstance(remedy, dict) or not isinstance(found.get("evidence"), dict):
+    remedy = document.get("remedy")
+    if not isinstance(remedy, dict) or not isinstance(document.get("evidence"), dict):
         return False
     call = remedy.get("call")
-    texts = (found.get("cause"), found.get("sentence"), remedy.get("sentence"))
+    texts = (document.get("cause"), document.get("sentence"), remedy.get("sentence"))
     return all(isinstance(text, str) for text in texts) and _is_call(call)
 
 

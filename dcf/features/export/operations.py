@@ -66,16 +66,16 @@ class Exports:
 
     def head(self, workflow_id: str) -> dict[str, Json]:
         """Return the documents of the run as a whole, and why it is where it is. Raise UnknownRun."""
-        found = self.store.read(workflow_id, ReadSet(whole_meta=True, audit=True))
+        snapshot = self.store.read(workflow_id, ReadSet(whole_meta=True, audit=True))
         stored = self.store.definition(workflow_id)
-        if found.meta_document is None:
+        if snapshot.meta_document is None:
             raise UnknownRun(workflow_id)
         return head_of(
             dcf=__version__,
-            at=to_text(found.now),
-            meta=codec.whole_meta(found.meta_document),
+            at=to_text(snapshot.now),
+            meta=codec.whole_meta(snapshot.meta_document),
             definition=None if stored is None else stored[0],
-            audit=found.audit,
+            audit=snapshot.audit,
             explanation=self.diagnosis.explain(workflow_id).as_json(),
             usage=self.records.usage(workflow_id),
         )
@@ -92,13 +92,13 @@ class Exports:
         page = ExportPage(head=head, states={}, events=[], journal=[], artifacts=[])
         count = 0
         takes(head)
-        for one in _KINDS[_KINDS.index(kind) :]:
-            for place, part in self._each(one, workflow_id, last if one == kind and last else None):
+        for part_kind in _KINDS[_KINDS.index(kind) :]:
+            for place, part in self._each(part_kind, workflow_id, last if part_kind == kind and last else None):
                 has_room = takes([place, part]) or not count  # so that every page has a part
                 if count == limit or not has_room:
                     return replace(page, next_cursor=cursor)
-                page.add(one, place, part)
-                cursor, count = f"{one}:{place}", count + 1
+                page.add(part_kind, place, part)
+                cursor, count = f"{part_kind}:{place}", count + 1
         return page
 
     def _each(self, kind: str, workflow_id: str, after: str | None) -> Iterator[tuple[str, Json]]:
@@ -107,8 +107,8 @@ class Exports:
             case "state":
                 yield from self.states(workflow_id, after)
             case "event":
-                for one in self.events(workflow_id, check_cursor(after)):
-                    yield one.event_id, one.as_json()
+                for event in self.events(workflow_id, check_cursor(after)):
+                    yield event.event_id, event.as_json()
             case "entry":
                 yield from self.records.entries(workflow_id, after)
             case _:

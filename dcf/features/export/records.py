@@ -30,14 +30,14 @@ class ExportedRecords:
 
     def usage(self, workflow_id: str) -> dict[str, Json] | None:
         """Return what the run used up, by agent and model too; None if nothing was reported and it has no budget."""
-        found = self.usages.of_run(workflow_id)
-        if not found.total and found.budget is None:
+        run = self.usages.of_run(workflow_id)
+        if not run.total and run.budget is None:
             return None
         return {
-            "total": sums_shown(found.total),
-            "agents": {name: sums_shown(sums) for name, sums in found.agents.items()},
-            "models": {name: sums_shown(sums) for name, sums in found.models.items()},
-            "budget": None if found.budget is None else found.budget.as_json(),
+            "total": sums_shown(run.total),
+            "agents": {name: sums_shown(sums) for name, sums in run.agents.items()},
+            "models": {name: sums_shown(sums) for name, sums in run.models.items()},
+            "budget": None if run.budget is None else run.budget.as_json(),
         }
 
     def usage_of_states(self, workflow_id: str) -> Mapping[str, Json]:
@@ -68,10 +68,10 @@ class ExportedRecords:
             return {"content_left_out": "It is kept outside Redis: `get_artifact` reads it."}
         if artifact.size > LONGEST_CONTENT:
             return {"content_left_out": f"It has more than {LONGEST_CONTENT} bytes: `get_artifact` reads it."}
-        found = self.artifacts.read(workflow_id, artifact.artifact_id, 0, None)
-        if isinstance(found, Refusal):
-            return {"content_left_out": found.message}
+        content = self.artifacts.read(workflow_id, artifact.artifact_id, 0, None)
+        if isinstance(content, Refusal):
+            return {"content_left_out": content.message}
         try:
-            return {"content": found.data.decode(), "encoding": "text"}
+            return {"content": content.data.decode(), "encoding": "text"}
         except UnicodeDecodeError:
-            return {"content": b64encode(found.data).decode(), "encoding": "base64"}
+            return {"content": b64encode(content.data).decode(), "encoding": "base64"}

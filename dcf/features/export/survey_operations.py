@@ -9,20 +9,20 @@ from dcf.runs.views.survey import Survey
 from dcf.workflows.drawing import Share
 
 
-def survey_of_export(found: ExportedRun) -> Survey:
+def survey_of_export(exported_run: ExportedRun) -> Survey:
     """Return the status of an exported run's states. Raise InvalidDefinition if its workflow cannot be read.
 
     States that its workflow does not have are left out: somebody may have changed the file.
     """
-    machine = read_definition(found.head.get("definition")).machine
-    known = {path: found.state(path) for path in found.states if _is_in(machine, path)}
+    machine = read_definition(exported_run.head.get("definition")).machine
+    known = {path: exported_run.state(path) for path in exported_run.states if _is_in(machine, path)}
     shares = {
         path: Share(size=int(doc["scope"]["size"]), done=doc["tally"]["done"], failed=doc["tally"]["failed"])
         for path, doc in known.items()
         if doc.get("scope") and "tally" in doc and isinstance(resolve(machine, path).state, Map)
     }
     statuses = {path: str(doc["status"]) for path, doc in known.items()}
-    return Survey(machine=machine, meta=found.meta, statuses=statuses, shares=shares, left_out=0)
+    return Survey(machine=machine, meta=exported_run.meta, statuses=statuses, shares=shares, left_out=0)
 
 
 def _is_in(machine: Machine, path: str) -> bool:

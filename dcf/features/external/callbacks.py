@@ -41,9 +41,9 @@ class Callback:
 
     def request(self) -> RunRequest:
         """Return the request, known again by its token: a token is used once."""
-        told: dict[str, Json] = {"told": [self.failed, self.output, self.error, self.cause]}
+        arguments: dict[str, Json] = {"told": [self.failed, self.output, self.error, self.cause]}
         known_by = f"task token {fingerprint(self.token.text)}"
-        return RunRequest(verb="task_token", request_id=known_by, arguments=told)
+        return RunRequest(verb="task_token", request_id=known_by, arguments=arguments)
 
 
 def conclude(
@@ -53,8 +53,8 @@ def conclude(
     token = came.token
     if not token.is_made_with(context.secret):
         return Decision(answer=task_token_unknown())
-    kept = snapshot.run_receipts.get(request.key)
-    if kept is not None and kept.content != request.content:
+    run_receipt = snapshot.run_receipts.get(request.key)
+    if run_receipt is not None and run_receipt.content != request.content:
         return Decision(answer=task_token_used(token.state))
     return once(snapshot, request, lambda: _conclude(snapshot, request, came, definition, context))
 
@@ -79,7 +79,7 @@ def beat(snapshot: Snapshot, token: TaskToken, context: RunContext) -> RunDecisi
 
 def _alive(doc: StateDoc, token: TaskToken, now: int) -> RunAnswer:
     due = doc.heartbeat_due
-    told: dict[str, Json] = {
+    answer_data: dict[str, Json] = {
         "state": token.state,
         "state_status": doc.status.value,
         "run_status": RunStatus.RUNNING.value,
@@ -87,7 +87,7 @@ def _alive(doc: StateDoc, token: TaskToken, now: int) -> RunAnswer:
         "deadline": None if doc.deadline is None else to_text(doc.deadline),
         "hint": _ALIVE if due is not None else _NOT_DUE,
     }
-    return RunAnswer(answer=told, at=now)
+    return RunAnswer(answer=answer_data, at=now)
 
 
 def _conclude(

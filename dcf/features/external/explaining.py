@@ -56,21 +56,21 @@ def _remedy(path: str, doc: StateDoc, facts: Facts) -> Remedy:
     return remedies.send(facts.workflow_id, signal)
 
 
-def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunFinding:
+def _about_people(path: str, doc: StateDoc, task: Asking, facts: Facts) -> RunFinding:
     until = "" if doc.deadline is None else f", at the latest until {moment(doc.deadline)}"
-    then = "" if asked.default is None or doc.deadline is None else f"; then '{asked.default}' is taken"
+    then = "" if task.default is None or doc.deadline is None else f"; then '{task.default}' is taken"
     return RunFinding(
         cause=Cause.WAITING_FOR_PERSON,
-        sentence=f"State '{path}' waits for {whom(asked)} since {moment(asked.since)}{until}{then}: '{asked.title}'.",
-        remedy=remedies.answer(facts.workflow_id, path, doc.lease.epoch, asked),
+        sentence=f"State '{path}' waits for {whom(task)} since {moment(task.since)}{until}{then}: '{task.title}'.",
+        remedy=remedies.answer(facts.workflow_id, path, doc.lease.epoch, task),
         stuck=False,
         state=path,
-        since=asked.since,
+        since=task.since,
         evidence={
-            "to": list(asked.to.people),
-            "groups": list(asked.to.groups),
+            "to": list(task.to.people),
+            "groups": list(task.to.groups),
             "deadline": text(doc.deadline),
-            "escalates_at": text(asked.escalates_at),
+            "escalates_at": text(task.escalates_at),
             "last_error": doc.last_error,
         },
     )

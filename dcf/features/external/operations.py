@@ -76,8 +76,8 @@ class SignalSending:
         waits = self._waiting(workflow_id, signal.name)
 
         def reads(run: Run) -> ReadSet:
-            found = ReadSet() if waits is None else needs.to_end(run.definition, waits[0])
-            return replace(found, signals=True, run_receipts=(request.key,))
+            read_set = ReadSet() if waits is None else needs.to_end(run.definition, waits[0])
+            return replace(read_set, signals=True, run_receipts=(request.key,))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
             if waits is None:

@@ -87,8 +87,8 @@ class _TaskTokenEndpoint(HttpEndpoint):
         try:
             arguments = _arguments(body, self.application.settings.max_body_bytes)
         except DcfError as error:
-            told = self.spec.answer(error=f"{error.code}: {error.message}", code=error.code, hint=error.hint)
-            return _response(told.payload())
+            answered = self.spec.answer(error=f"{error.code}: {error.message}", code=error.code, hint=error.hint)
+            return _response(answered.payload())
         reply: Reply = await call(self.spec, self.application, arguments, caller, self.meter)
         return _response(reply.payload)
 
@@ -96,13 +96,13 @@ class _TaskTokenEndpoint(HttpEndpoint):
 def _arguments(body: bytes, max_bytes: int) -> dict[str, Json]:
     """Return the body as arguments of the tool; `output` and `usage` are JSON values, which the tool takes as text."""
     try:
-        found = parse(body.decode(), name="The body", max_bytes=max_bytes)
+        parsed = parse(body.decode(), name="The body", max_bytes=max_bytes)
     except UnicodeDecodeError:
         raise InvalidArgument("The body is not UTF-8 text.", "Send JSON.") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise InvalidArgument("The body is not a JSON object.", 'Send {"task_token": "...", "output": ...}.')
     return {f"{name}_json" if name in _VALUES else name: dump(value) if name in _VALUES else value
-            for name, value in found.items()}  # fmt: skip
+            for name, value in parsed.items()}  # fmt: skip
 
 
 def _response(payload: Mapping[str, Json]) -> Response:

@@ -58,8 +58,8 @@ def deliver(
     if why_not(snapshot, state, epoch) is not None:
         return Decision(answer=MOVED)
     number = _signals(snapshot).received + 1
-    told: dict[str, Json] = {"signal": signal.name, "number": number}
-    wish = Conclusion(state=state, epoch=epoch, by=SIGNAL, output=signal.payload, told=told)
+    details: dict[str, Json] = {"signal": signal.name, "number": number}
+    wish = Conclusion(state=state, epoch=epoch, by=SIGNAL, output=signal.payload, told=details)
     ended = concluded(snapshot, request, wish, definition, context)
     if not isinstance(ended.answer, RunAnswer) or ended.changes is None:
         return ended
@@ -140,14 +140,14 @@ def _unless_full(signals: Signals, signal: Signal) -> Refusal | None:
     if len(signals.kept) >= MOST_KEPT:
         return signals_full(MOST_KEPT)
     size = byte_length(signal.payload)
-    if size + sum(byte_length(one.payload) for one in signals.kept) > MOST_KEPT_BYTES:
+    if size + sum(byte_length(signal_kept.payload) for signal_kept in signals.kept) > MOST_KEPT_BYTES:
         return too_large_signal(MOST_KEPT_BYTES)
     return None
 
 
 def _received(request: RunRequest, signal: Signal, number: int, *, kept: bool = False) -> Event:
-    told: dict[str, Json] = {"signal": signal.name, "number": number}
-    return Event(type="SignalReceived", data=request.told(**told, **({"kept": True} if kept else {})))
+    details: dict[str, Json] = {"signal": signal.name, "number": number}
+    return Event(type="SignalReceived", data=request.told(**details, **({"kept": True} if kept else {})))
 
 
 def _signals(snapshot: Snapshot) -> Signals:

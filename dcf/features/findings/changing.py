@@ -52,8 +52,8 @@ class NewFinding:
     @property
     def content(self) -> str:
         """The fingerprint of the content, whoever's it is."""
-        said = [str(self.severity), self.category, self.title, self.text, sorted(self.tags), self.location]
-        return content_fingerprint([*said, self.metadata, self.project, self.run, self.state, self.issue])
+        content = [str(self.severity), self.category, self.title, self.text, sorted(self.tags), self.location]
+        return content_fingerprint([*content, self.metadata, self.project, self.run, self.state, self.issue])
 
     @property
     def finding_id(self) -> str:
@@ -99,14 +99,14 @@ class FindingFilters:
         """The filters as the text index knows them."""
         statuses = () if self.status is None else (str(self.status),)
         together = {"of": self._owners, "severity": tuple(map(str, self.severities)), "status": statuses}
-        found = list(combined_filter(together))
+        facets = list(combined_filter(together))
         single = {"run": self.run, "category": self.category}
-        found += [FacetFilter(facet=name, values=(value,)) for name, value in single.items() if value is not None]
+        facets += [FacetFilter(facet=name, values=(value,)) for name, value in single.items() if value is not None]
         if self.tags and self.every_tag:
-            found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
+            facets += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
         elif self.tags:
-            found.append(FacetFilter(facet="tag", values=self.tags, is_disjoint=False))
-        return tuple(found)
+            facets.append(FacetFilter(facet="tag", values=self.tags, is_disjoint=False))
+        return tuple(facets)
 
     @property
     def _owners(self) -> tuple[str, ...]:
@@ -141,20 +141,20 @@ def new_finding(wish: NewFinding, now: int) -> LastingFinding:
             "metadata": _details(wish.metadata, "metadata"),
         }
     )
-    said = clean.value
+    finding_value = clean.value
     return LastingFinding(
         finding_id=wish.finding_id,
         severity=wish.severity,
-        category=said["category"],
-        title=said["title"],
-        text=said["text"],
-        tags=tuple(said["tags"]),
+        category=finding_value["category"],
+        title=finding_value["title"],
+        text=finding_value["text"],
+        tags=tuple(finding_value["tags"]),
         project=wish.project,
         run=wish.run,
         state=wish.state,
         issue=wish.issue,
-        location=said["location"],
-        metadata=said["metadata"],
+        location=finding_value["location"],
+        metadata=finding_value["metadata"],
         author=wish.author,
         created_at=now,
         updated_at=now,
@@ -173,7 +173,7 @@ def changed(finding: LastingFinding, wish: FindingWish, now: int) -> LastingFind
         return needs_superseding()
     clean = redact([wish.category, wish.title, wish.text, list(wish.tags or ())])
     category, title, text, tags = clean.value
-    wanted: dict[str, Json] = {
+    members: dict[str, Json] = {
         "status": status,
         "superseded_by": wish.superseded_by,
         "severity": wish.severity,
@@ -182,17 +182,17 @@ def changed(finding: LastingFinding, wish: FindingWish, now: int) -> LastingFind
         "text": text if text is None else check_text(text, "text", LONGEST_TEXT),
         "tags": None if wish.tags is None else check_labels(tags, "tags"),
     }
-    said = {name: value for name, value in wanted.items() if value is not None}
+    values = {name: value for name, value in members.items() if value is not None}
     if status is not None and status is not FindingStatus.SUPERSEDED:
-        said["superseded_by"] = None
-    fields = tuple(name for name, value in said.items() if getattr(finding, name) != value)
+        values["superseded_by"] = None
+    fields = tuple(name for name, value in values.items() if getattr(finding, name) != value)
     if not fields:
         return finding
     change = FindingChange(at=now, by=wish.by, fields=fields, reason=check_reason(wish.reason))
     counts = {kind: finding.redacted.get(kind, 0) + clean.counts.get(kind, 0) for kind in clean.counts}
     return replace(
         finding,
-        **said,
+        **values,
         updated_at=now,
         redacted={**finding.redacted, **counts},
         changes=(*finding.changes, change)[-MOST_CHANGES:],

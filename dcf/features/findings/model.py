@@ -144,11 +144,11 @@ SHOWN: Final = RecordCodec(
 
 def summary(finding: LastingFinding, score: int) -> dict[str, Json]:
     """Return a finding as a list shows it: the beginning of its text, and nothing that can be long."""
-    found = SHOWN.write(finding)
+    members = SHOWN.write(finding)
     for name in ("location", "metadata", "redacted", "changes"):
-        del found[name]
+        del members[name]
     text = clip(finding.text, SHOWN_IN_LISTS)
-    return {**found, "text": text, "is_whole": text == finding.text, "score": score}
+    return {**members, "text": text, "is_whole": text == finding.text, "score": score}
 
 
 def write_finding(finding: LastingFinding) -> dict[str, Json]:
@@ -156,9 +156,9 @@ def write_finding(finding: LastingFinding) -> dict[str, Json]:
     return {**SHOWN.write(finding), "content": finding.content}
 
 
-def read_finding(found: Mapping[str, Json]) -> LastingFinding:
+def read_finding(document: Mapping[str, Json]) -> LastingFinding:
     """Read what `write_finding` wrote."""
-    return SHOWN.read(found, content=found["content"])
+    return SHOWN.read(document, content=document["content"])
 
 
 def check_text(value: str, name: str, longest: int) -> str:
@@ -179,14 +179,14 @@ def check_label(value: str, name: str, longest: int) -> str:
 
 def check_labels(tags: Json, name: str) -> tuple[str, ...]:
     """Return tags, each once; raise InvalidArgument where one is no short text."""
-    if not isinstance(tags, list | tuple) or not all(_is_label(one) for one in tags):
+    if not isinstance(tags, list | tuple) or not all(_is_label(tag) for tag in tags):
         raise InvalidArgument(
             f"{name} is no list of short texts.", f"A tag has 1 to {LONGEST_TAG} characters on one line."
         )
-    found = tuple(dict.fromkeys(tags))
-    if len(found) > MOST_TAGS:
+    labels = tuple(dict.fromkeys(tags))
+    if len(labels) > MOST_TAGS:
         raise InvalidArgument(f"{name} has more than {MOST_TAGS} tags.", "Leave some out.")
-    return found
+    return labels
 
 
 def _is_label(value: Json) -> bool:

@@ -96,16 +96,16 @@ class Knowledge:
 
     def search(self, query: FindingsQuery) -> FindingsPage:
         """Return a page of findings. Raise InvalidArgument for a cursor of another search."""
-        asked = TextSearch(
+        text_search = TextSearch(
             limit=query.limit,
             query=read_query(query.text),
             filters=query.filters.as_facets,
             offset=query.offset,
             cursor=query.cursor,
         )
-        page = self._index.search(asked)
-        found = tuple((read_finding(hit.document), hit.score) for hit in page.hits)
-        return FindingsPage(findings=found, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
+        page = self._index.search(text_search)
+        findings = tuple((read_finding(hit.document), hit.score) for hit in page.hits)
+        return FindingsPage(findings=findings, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
 
     def _wrongly_superseded(self, finding_id: str, by: str) -> Refusal | None:
         """Refuse where the superseding finding is not there, or is superseded by this one, directly or not."""

@@ -315,12 +315,12 @@ def author(agent_id: str | None) -> str:
     return agent_id or caller.agent_id or caller.name
 
 
-def require_all_projects(what: str) -> None:
+def require_all_projects(subject: str) -> None:
     """Raise Forbidden for a caller that is bound to a project."""
     project = current_caller().project
     if project is not None:
         raise Forbidden(
-            f"{what} is beyond this key, which is bound to project '{project}'.",
+            f"{subject} is beyond this key, which is bound to project '{project}'.",
             "Add a finding of the project instead, or use a key that is not bound to one.",
         )
 

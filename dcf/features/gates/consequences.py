@@ -64,22 +64,26 @@ class GateCase:
     @property
     def waiting(self) -> tuple[Gate, ...]:
         """The gates that must be decided next; none if all have passed."""
-        kept = self.kept
-        left = [gate for gate in self.gates if gate.name not in kept.waived and not kept.passed(gate.name, kept.sha256)]
-        first = tuple(gate for gate in left if gate.kind != "person" and gate.name not in kept.asked)
+        record = self.kept
+        left = [
+            gate
+            for gate in self.gates
+            if gate.name not in record.waived and not record.passed(gate.name, record.sha256)
+        ]
+        first = tuple(gate for gate in left if gate.kind != "person" and gate.name not in record.asked)
         return first or tuple(left)
 
 
 def opened(case: GateCase) -> WriteSet:
     """Let the output wait for the verdicts of the next gates; the agents that may give them are notified."""
-    kept = case.kept
+    record = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
-    submission = Submission(number=kept.number, sha256=kept.sha256, open=gates)
+    submission = Submission(number=record.number, sha256=record.sha256, open=gates)
     doc = replace(case.doc.attaching(submission), status=Status.RUNNING, kind=GATE)
     changes = judged(case, doc)
-    for one in gates:
-        changes.events.append(opened_event(case, one))
-        changes.notices.extend(asking(case, one))
+    for opened_gate in gates:
+        changes.events.append(opened_event(case, opened_gate))
+        changes.notices.extend(asking(case, opened_gate))
     return changes
 
 
@@ -91,9 +95,9 @@ def judged(case: GateCase, doc: StateDoc) -> WriteSet:
 
 def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[GateCase, WriteSet]:
     """Send the output back to its worker, whose lease begins again, with what failed; `tells`: by an event too."""
-    kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
-    case = replace(case, kept=kept)
-    submission = Submission(number=kept.number, sha256=kept.sha256)
+    record = replace(case.kept, failed=tuple(dict(criterion) for criterion in verdict.failed), failed_gate=verdict.gate)
+    case = replace(case, kept=record)
+    submission = Submission(number=record.number, sha256=record.sha256)
     doc = replace(case.doc.attaching(submission), kind=None, lease=_renewed(case))
     changes = judged(replace(case, doc=doc), doc)
     changes.events.append(decided_event(case, verdict))
@@ -115,11 +119,11 @@ def counted(case: GateCase, gate: Gate) -> tuple[GateCase, int]:
 
 def begun_again(case: GateCase, gate: Gate) -> GateCase:
     """Let the worker have as many tries at a gate as at the beginning: people have looked, or are to."""
-    kept = case.kept
-    asked = tuple(name for name in kept.asked if name != gate.name)
-    attempts = {name: number for name, number in kept.attempts.items() if name != gate.name}
-    unavailable = {name: number for name, number in kept.unavailable.items() if name != gate.name}
-    return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
+    record = case.kept
+    gates_asked = tuple(name for name in record.asked if name != gate.name)
+    attempts = {name: number for name, number in record.attempts.items() if name != gate.name}
+    unavailable = {name: number for name, number in record.unavailable.items() if name != gate.name}
+    return replace(case, kept=replace(record, asked=gates_asked, attempts=attempts, unavailable=unavailable))
 
 
 def reset_counts(case: GateCase) -> GateCase:
@@ -137,38 +141,38 @@ def blocked(
     details: dict[str, Json] = {"gate": gate.name, "content_sha256": case.kept.sha256}
     key = f"gate:{case.state}:{gate.name}:{case.kept.number}"
     key = key if len(key) <= LONGEST_KEY else f"gate:{fingerprint(key)}"
-    told = open_issue(changes, snapshot, case.meta, key=key, text=text, by=BY_DCF, state=case.state, details=details)
-    return told if isinstance(told, More) else None
+    more = open_issue(changes, snapshot, case.meta, key=key, text=text, by=BY_DCF, state=case.state, details=details)
+    return more if isinstance(more, More) else None
 
 
 def decided_event(case: GateCase, verdict: GateVerdict, **more: Json) -> Event:
     """Return the history entry of a verdict, with the criteria that failed and the end of a command's output."""
-    told: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
-    del told["at"]
-    told["judged_by"] = told.pop("by")  # the writer of an event is its `by`
-    failed = [one.as_json() for one in verdict.criteria if not one.passed]
-    told |= {"criteria": failed} if failed else {}
-    if isinstance(told.get("output_tail"), str):
-        told["output_tail"] = told["output_tail"][-_LONGEST_TAIL:]
-    return Event(type="GateDecided", state=case.state, data=told)
+    data: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
+    del data["at"]
+    data["judged_by"] = data.pop("by")  # the writer of an event is its `by`
+    failed = [judged.as_json() for judged in verdict.criteria if not judged.passed]
+    data |= {"criteria": failed} if failed else {}
+    if isinstance(data.get("output_tail"), str):
+        data["output_tail"] = data["output_tail"][-_LONGEST_TAIL:]
+    return Event(type="GateDecided", state=case.state, data=data)
 
 
 def failure_of(gate: Gate, verdict: GateVerdict, attempts: int) -> str:
     """Return the cause of a state that a gate failed permanently."""
-    first = next((str(one.get("feedback") or one["criterion"]) for one in verdict.failed), gate.name)
+    first = next((str(criterion.get("feedback") or criterion["criterion"]) for criterion in verdict.failed), gate.name)
     return f"Gate '{gate.name}' failed {attempts} times: {first}"
 
 
-def asking(case: GateCase, one: OpenGate) -> Iterator[Notice]:
+def asking(case: GateCase, open_gate: OpenGate) -> Iterator[Notice]:
     """Yield a notice to each who may give the verdict, or to the planner where anybody may."""
     kind = NoticeKind.GATE.value
-    gate = case.gate(one.name)
+    gate = case.gate(open_gate.name)
     assert gate is not None, "it was opened from the gates"
-    names = _told(case, gate, one)
-    content = work_of(case, gate, one) if names else {}
+    names = _told(case, gate, open_gate)
+    content = work_of(case, gate, open_gate) if names else {}
     for name in names:
         yield Notice(
-            type=f"{kind}.{notice_key(case.kept.number, one)}",
+            type=f"{kind}.{notice_key(case.kept.number, open_gate)}",
             state=None,
             epoch=case.doc.lease.epoch,
             reason=kind,
@@ -178,17 +182,17 @@ def asking(case: GateCase, one: OpenGate) -> Iterator[Notice]:
         )
 
 
-def notice_key(number: int, one: OpenGate) -> str:
+def notice_key(number: int, open_gate: OpenGate) -> str:
     """Return what names the request for a verdict in ids of events: of which submission, and which time."""
-    return f"{number}-{one.asks}-{fingerprint(one.name)[:8]}"
+    return f"{number}-{open_gate.asks}-{fingerprint(open_gate.name)[:8]}"
 
 
-def work_of(case: GateCase, gate: Gate, one: OpenGate) -> dict[str, Json]:
+def work_of(case: GateCase, gate: Gate, open_gate: OpenGate) -> dict[str, Json]:
     """Return what a reviewer needs: what was asked of the worker, the criteria, and the output if it is not large."""
     is_large = byte_length(case.output) > MOST_SHOWN
-    told: dict[str, Json] = {
+    work: dict[str, Json] = {
         "gate": gate.name,
-        "kind": "person" if one.by_people else gate.kind,
+        "kind": "person" if open_gate.by_people else gate.kind,
         "criteria": list(gate.criteria) or None,
         "command": gate.command,
         "timeout_s": gate.timeout_s,
@@ -200,22 +204,22 @@ def work_of(case: GateCase, gate: Gate, one: OpenGate) -> dict[str, Json]:
         "output_left_out": True if is_large else None,
         "output": None if is_large else case.output,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in work.items() if value is not None}
 
 
 def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, Json]]:
     """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
     rows: list[dict[str, Json]] = []
-    for one in open_gates(case.doc):
-        gate = case.gate(one.name)
+    for open_gate in open_gates(case.doc):
+        gate = case.gate(open_gate.name)
         if gate is not None:
-            work = work_of(case, gate, one)
+            work = work_of(case, gate, open_gate)
             del work["from"]
-            told: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
+            row: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
             more: dict[str, Json] = {"output": case.output} if whole else {}
             if whole:
-                told.pop("output_left_out", None)
-            rows.append(told | {"asked": one.whom, "since": to_text(one.since)} | more)
+                row.pop("output_left_out", None)
+            rows.append(row | {"asked": open_gate.whom, "since": to_text(open_gate.since)} | more)
     return rows
 
 
@@ -237,16 +241,16 @@ def _opened(case: GateCase, gate: Gate) -> OpenGate:
     )
 
 
-def opened_event(case: GateCase, one: OpenGate) -> Event:
+def opened_event(case: GateCase, open_gate: OpenGate) -> Event:
     """Return the history entry of a gate that waits for a verdict from now on."""
-    told: dict[str, Json] = {"gate": one.name, "kind": one.kind, "content_sha256": case.kept.sha256}
-    told |= {"author": case.kept.author, "asked": one.whom, "epoch": case.doc.lease.epoch}
-    return Event(type="GateOpened", state=case.state, data=told)
+    data: dict[str, Json] = {"gate": open_gate.name, "kind": open_gate.kind, "content_sha256": case.kept.sha256}
+    data |= {"author": case.kept.author, "asked": open_gate.whom, "epoch": case.doc.lease.epoch}
+    return Event(type="GateOpened", state=case.state, data=data)
 
 
-def _told(case: GateCase, gate: Gate, one: OpenGate) -> Sequence[str]:
+def _told(case: GateCase, gate: Gate, open_gate: OpenGate) -> Sequence[str]:
     """Return who is notified: the agents that may give the verdict, so not the author; the planner if none is named."""
-    names = one.people.names if one.by_people else one.to
+    names = open_gate.people.names if open_gate.by_people else open_gate.to
     if not gate.author_may_review and gate.kind != "command":
         names = tuple(name for name in names if name != case.kept.author)
     planner = case.meta.planner_agent_id
@@ -272,7 +276,7 @@ def _needs_work(case: GateCase, owner: str, verdict: GateVerdict) -> Notice:
         content={
             "gate": verdict.gate,
             "from": verdict.by,
-            "failed_criteria": [dict(one) for one in case.kept.failed],
+            "failed_criteria": [dict(criterion) for criterion in case.kept.failed],
             "attempt": case.kept.attempts.get(verdict.gate, 0),
         },
     )

@@ -9,11 +9,17 @@ from dcf.features.gates.model import Submission
 
 def about_gates(path: str, doc: StateDoc, gated: Submission, facts: Facts) -> RunFinding:
     """Return the verdicts that the state waits for. That is not stuck: a reviewer may take its time."""
-    named = ", ".join(f"gate '{one.name}' (by {one.whom})" for one in gated.open)
-    since = min((one.since for one in gated.open), default=doc.started_at or doc.lease.epoch)
+    named = ", ".join(f"gate '{open_gate.name}' (by {open_gate.whom})" for open_gate in gated.open)
+    since = min((open_gate.since for open_gate in gated.open), default=doc.started_at or doc.lease.epoch)
     waiting = [
-        {"gate": one.name, "kind": one.kind, "asked": one.whom, "asks": one.asks, "again_at": text(one.due)}
-        for one in gated.open
+        {
+            "gate": open_gate.name,
+            "kind": open_gate.kind,
+            "asked": open_gate.whom,
+            "asks": open_gate.asks,
+            "again_at": text(open_gate.due),
+        }
+        for open_gate in gated.open
     ]
     return RunFinding(
         cause=Cause.WAITING_FOR_VERDICT,

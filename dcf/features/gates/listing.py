@@ -44,7 +44,7 @@ class GateQuery:
     def queues(self) -> tuple[str, ...]:
         """The lists that together have it."""
         own = () if self.name is None else (f"agent:{self.name}", f"person:{self.name}")
-        return (*own, *(f"group:{one}" for one in self.groups), ANY)
+        return (*own, *(f"group:{group}" for group in self.groups), ANY)
 
 
 @record(frozen=True, slots=True, kw_only=True)

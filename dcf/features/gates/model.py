@@ -86,7 +86,7 @@ class Submission(Attached):
     @property
     def due(self) -> int | None:
         """When the timer loop must look at the next of them; None if it need not."""
-        return min((one.due for one in self.open if one.due is not None), default=None)
+        return min((open_gate.due for open_gate in self.open if open_gate.due is not None), default=None)
 
     def as_json(self) -> dict[str, Json]:
         """Return what the document says."""
@@ -102,25 +102,29 @@ class Submission(Attached):
 
     def gate(self, name: str) -> OpenGate | None:
         """Return the open gate of this name."""
-        return next((one for one in self.open if one.name == name), None)
+        return next((open_gate for open_gate in self.open if open_gate.name == name), None)
 
     def without(self, name: str) -> "Submission":
         """Return what is left once this gate was decided."""
-        return replace(self, open=tuple(one for one in self.open if one.name != name))
+        return replace(self, open=tuple(open_gate for open_gate in self.open if open_gate.name != name))
 
     def with_gate(self, changed: OpenGate) -> "Submission":
         """Return it with this gate in place of the one of its name."""
-        return replace(self, open=tuple(changed if one.name == changed.name else one for one in self.open))
+        return replace(
+            self, open=tuple(changed if open_gate.name == changed.name else open_gate for open_gate in self.open)
+        )
 
     def healed(self, now: int) -> "Submission":
         """Return it with times corrected that lie too far ahead since the clock stepped back."""
         return replace(
             self,
             open=tuple(
-                replace(one, due=now + one.waits_s * SECOND)
-                if one.due is not None and one.waits_s is not None and one.due > now + (one.waits_s + 1) * SECOND
-                else one
-                for one in self.open
+                replace(open_gate, due=now + open_gate.waits_s * SECOND)
+                if open_gate.due is not None
+                and open_gate.waits_s is not None
+                and open_gate.due > now + (open_gate.waits_s + 1) * SECOND
+                else open_gate
+                for open_gate in self.open
             ),
         )
 
@@ -170,11 +174,11 @@ class GateVerdict:
     @property
     def failed(self) -> list[Json]:
         """The criteria that failed; without criteria, the verdict as one."""
-        failed = [one.as_json() for one in self.criteria if not one.passed]
+        failed = [judged.as_json() for judged in self.criteria if not judged.passed]
         if failed:
-            return [{"gate": self.gate, **one} for one in failed]
-        told = Judged(criterion=self.gate, passed=False, feedback=self.comment).as_json()
-        return [{"gate": self.gate, **told, **self.facts}]
+            return [{"gate": self.gate, **criterion} for criterion in failed]
+        json = Judged(criterion=self.gate, passed=False, feedback=self.comment).as_json()
+        return [{"gate": self.gate, **json, **self.facts}]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -213,8 +217,8 @@ class GateRecord:
 
     def passed(self, gate: str, sha256: str) -> bool:
         """Return True if the last verdict on this content let it pass."""
-        found = [one for one in self.verdicts if one.gate == gate and one.sha256 == sha256]
-        return bool(found) and found[-1].verdict == PASSES
+        verdicts = [verdict for verdict in self.verdicts if verdict.gate == gate and verdict.sha256 == sha256]
+        return bool(verdicts) and verdicts[-1].verdict == PASSES
 
     def with_verdict(self, verdict: GateVerdict) -> "GateRecord":
         """Return the record with one more verdict, without the oldest that has no place."""

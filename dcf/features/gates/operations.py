@@ -59,7 +59,7 @@ class Gates:
             workflow_id,
             ruling.state,
             request,
-            lambda run, found: verdicts.decide(found, request, ruling, run.definition, run.context),
+            lambda run, workflow_id: verdicts.decide(workflow_id, request, ruling, run.definition, run.context),
         )
 
     def override(self, workflow_id: str, wish: Override, *, request_id: str | None = None) -> Operated:
@@ -70,7 +70,7 @@ class Gates:
             workflow_id,
             wish.state,
             request,
-            lambda run, found: overriding.override(found, request, wish, run.definition, run.context),
+            lambda run, workflow_id: overriding.override(workflow_id, request, wish, run.definition, run.context),
         )
 
     def cases(self, workflow_id: str, states: Sequence[str] | None = None, *, contents: bool = True) -> list[GateCase]:
@@ -85,13 +85,13 @@ class Gates:
         paths = tuple(path for path in paths if run.definition.gates_of(path))
         shown_paths = paths if contents else ()
         briefed = tuple(path for path in shown_paths if shows_input(run.definition, path))
-        found = self._store.read(
+        snapshot = self._store.read(
             workflow_id,
             ReadSet(states=with_scopes(paths), parts=RECORDS.wanted(paths), outputs=shown_paths, briefed=briefed),
         )
-        if found.meta is None:
+        if snapshot.meta is None:
             raise UnknownRun(workflow_id)
-        shown = fenced(found)
+        shown = fenced(snapshot)
         return [
             case_of(shown, path, run.definition, shown.outputs.get(path))
             for path in paths
@@ -108,12 +108,12 @@ class Gates:
         there = {path: place_of(workflow_id, path, doc) for path, doc in judged.items()}
         order = sorted(there, key=lambda path: there[path].order)
         left = [path for path in order if after is None or there[path].order > after.order]
-        found = {
+        cases = {
             case.state: case for case in self.cases(workflow_id, left[:limit], contents=contents)
         }  # less what ended meanwhile
-        shown = [path for path in left[:limit] if path in found]
+        shown = [path for path in left[:limit] if path in cases]
         return GatePage(
-            rows=tuple((workflow_id, found[path]) for path in shown),
+            rows=tuple((workflow_id, cases[path]) for path in shown),
             places=tuple(there[path] for path in shown),
             next_place=there[left[limit - 1]] if len(left) > limit else None,
         )
@@ -123,8 +123,8 @@ class Gates:
 
         Without `contents` no inputs are read that instructions show.
         """
-        found, place = self._lists.page(query)
-        rows = [(one.workflow_id, case, one.place) for one in found if (case := self._case(one)) is not None]
+        places, place = self._lists.page(query)
+        rows = [(place.workflow_id, case, place.place) for place in places if (case := self._case(place)) is not None]
         shown = [(run, case.state) for run, case, _ in rows if contents and not _is_plain(case)]
         inputs = self._lists.inputs(shown)
         return GatePage(
@@ -133,39 +133,39 @@ class Gates:
             next_place=place,
         )
 
-    def _case(self, one: WaitingState) -> GateCase | None:
+    def _case(self, waiting_state: WaitingState) -> GateCase | None:
         try:
-            definition = self._transactions.run(one.workflow_id).definition
+            definition = self._transactions.run(waiting_state.workflow_id).definition
         except UnknownRun:  # it was deleted meanwhile
             return None
         return GateCase(
-            state=one.path,
-            doc=one.doc,
+            state=waiting_state.path,
+            doc=waiting_state.doc,
             meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),
-            gates=gates_of(definition, one.path),
-            kept=one.kept,
+            gates=gates_of(definition, waiting_state.path),
+            kept=waiting_state.kept,
             output=None,
             now=0,
-            instructions=instructions_of(definition, one.path),
+            instructions=instructions_of(definition, waiting_state.path),
         )
 
     def sent_back(self, workflow_id: str, state: str) -> dict[str, Json]:
         """Return why the output of a state was sent back, for its present worker; nothing if it was not."""
-        found = self.cases(workflow_id, (self._plane.path(workflow_id, state),))
-        failed = [dict(one) for case in found for one in case.kept.failed]
+        gate_cases = self.cases(workflow_id, (self._plane.path(workflow_id, state),))
+        failed = [dict(criterion) for case in gate_cases for criterion in case.kept.failed]
         return {"failed_criteria": failed} if failed else {}
 
     def _known_by(self, workflow_id: str, ruling: Ruling) -> str:
         """Return the id of a verdict that came without one: that of the submission which it is about."""
-        found = self._store.read(
+        snapshot = self._store.read(
             workflow_id, ReadSet(states=with_scopes([ruling.state]), parts=RECORDS.wanted((ruling.state,)))
         )
-        doc = found.states.get(ruling.state)
-        kept = record_of(found, ruling.state)
+        doc = snapshot.states.get(ruling.state)
+        gate = record_of(snapshot, ruling.state)
         submission = None if doc is None else submission_of(doc)
-        one = None if submission is None else submission.gate(ruling.gate)
-        asks = one.asks if one is not None and ruling.verdict == "unavailable" else 0
-        return f"verdict-{content_fingerprint([ruling.arguments(), kept.number, asks])}"
+        open_gate = None if submission is None else submission.gate(ruling.gate)
+        asks = open_gate.asks if open_gate is not None and ruling.verdict == "unavailable" else 0
+        return f"verdict-{content_fingerprint([ruling.arguments(), gate.number, asks])}"
 
     def _on_state(self, workflow_id: str, path: str, request: RunRequest, decide: Decide) -> Operated:
         def reads(run: Run) -> ReadSet:

@@ -66,14 +66,14 @@ def _override(snapshot: Snapshot, wish: Override, definition: Definition, contex
     names = _names(case, wish)
     if isinstance(names, Refusal):
         return Decision(answer=names)
-    told: dict[str, Json] = {"by": wish.by, "reason": wish.reason, "at": to_text(case.now), "caller": wish.caller}
-    waived = {**case.kept.waived, **{name: dict(told) for name in names}}
+    waiver: dict[str, Json] = {"by": wish.by, "reason": wish.reason, "at": to_text(case.now), "caller": wish.caller}
+    waived = {**case.kept.waived, **{name: dict(waiver) for name in names}}
     events = [_event(case, wish, name) for name in names]
     case = _left(replace(case, kept=replace(case.kept, waived=waived)), names)
-    said: dict[str, Json] = {"gate": ", ".join(names), "verdict": OVERRIDE}
+    details: dict[str, Json] = {"gate": ", ".join(names), "verdict": OVERRIDE}
     if not _is_submitted(case):
-        return _noted(case, events, said)
-    done = after_pass(snapshot, case, events[-1], said, definition, context)
+        return _noted(case, events, details)
+    done = after_pass(snapshot, case, events[-1], details, definition, context)
     if done.changes is None or len(events) == 1:
         return done
     return replace(done, changes=replace(done.changes, events=[*events[:-1], *done.changes.events]))
@@ -111,18 +111,18 @@ def _left(case: GateCase, names: tuple[str, ...]) -> GateCase:
 
 def _is_submitted(case: GateCase) -> bool:
     """Return True if the output that was submitted is still there: it is judged, or was sent back and not changed."""
-    kept, doc = case.kept, case.doc
+    record, doc = case.kept, case.doc
     if doc.is_judged:
         return True
     submission = submission_of(doc)
-    was_sent_back = submission is not None and submission.number == kept.number and kept.failed_gate is not None
-    return was_sent_back and kept.failed_gate in kept.waived and content_sha256(case.output) == kept.sha256
+    was_sent_back = submission is not None and submission.number == record.number and record.failed_gate is not None
+    return was_sent_back and record.failed_gate in record.waived and content_sha256(case.output) == record.sha256
 
 
-def _noted(case: GateCase, events: list[Event], said: Mapping[str, Json]) -> RunDecision:
+def _noted(case: GateCase, events: list[Event], details: Mapping[str, Json]) -> RunDecision:
     """Remember the override for what will be submitted."""
-    told: dict[str, Json] = {
-        **said,
+    answer: dict[str, Json] = {
+        **details,
         "state": case.state,
         "content_sha256": case.kept.sha256 or None,
         "state_status": case.doc.status.value,
@@ -131,11 +131,11 @@ def _noted(case: GateCase, events: list[Event], said: Mapping[str, Json]) -> Run
         "next_states": [],
     }
     changes = WriteSet(states={case.state: case.doc}, parts=RECORDS.written({case.state: case.kept}), events=events)
-    return Decision(answer=RunAnswer(answer=told, at=case.now), changes=changes)
+    return Decision(answer=RunAnswer(answer=answer, at=case.now), changes=changes)
 
 
 def _event(case: GateCase, wish: Override, gate: str) -> Event:
-    told: dict[str, Json] = {
+    data: dict[str, Json] = {
         "gate": gate,
         "overridden_by": wish.by,
         "reason": wish.reason,
@@ -143,5 +143,5 @@ def _event(case: GateCase, wish: Override, gate: str) -> Event:
         "epoch": case.doc.lease.epoch,
     }
     return Event(
-        type="GateOverridden", state=case.state, data={key: one for key, one in told.items() if one is not None}
+        type="GateOverridden", state=case.state, data={key: value for key, value in data.items() if value is not None}
     )

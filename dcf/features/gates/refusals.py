@@ -34,7 +34,7 @@ _NAMED: Final = 5
 
 def review_running(state: str, doc: StateDoc, gated: Submission) -> HeldUp:
     """Answer a completion during its review: the result is stored, and the state completes automatically."""
-    waits = ", ".join(f"{one.name} (by {one.whom})" for one in gated.open[:_NAMED])
+    waits = ", ".join(f"{open_gate.name} (by {open_gate.whom})" for open_gate in gated.open[:_NAMED])
     return HeldUp(
         code="review_running",
         message=f"The output of '{state}' is kept and waits for the verdict of {waits}.",
@@ -51,7 +51,9 @@ def needs_work(
     state: str, doc: StateDoc, gate: str, failed: Sequence[Mapping[str, Json]], attempts: int, most: int
 ) -> HeldUp:
     """Send the output back to its worker, with what failed and nothing else."""
-    first = clip(next((str(one.get("feedback") or one["criterion"]) for one in failed), gate), 300).rstrip(".")
+    first = clip(
+        next((str(criterion.get("feedback") or criterion["criterion"]) for criterion in failed), gate), 300
+    ).rstrip(".")
     return HeldUp(
         code="needs_work",
         message=f"The output of '{state}' failed gate '{gate}' ({attempts} of {most} times): {first}.",
@@ -114,11 +116,11 @@ def content_changed(state: str) -> Refusal:
     )
 
 
-def not_a_reviewer(gate: OpenGate, who: str) -> Refusal:
+def not_a_reviewer(gate: OpenGate, judge: str) -> Refusal:
     """Refuse a verdict of a caller that is not asked for it."""
     return Refusal(
         code="not_a_reviewer",
-        message=f"The verdict of gate '{gate.name}' is given by {gate.whom}, not by '{who}'.",
+        message=f"The verdict of gate '{gate.name}' is given by {gate.whom}, not by '{judge}'.",
         hint="Leave it to them; `override_gate` lets an output pass, with the scope override and a reason.",
     )
 
@@ -156,11 +158,11 @@ def author_may_not_override(gate: str, author: str) -> Refusal:
 
 def criteria_missing(gate: str, missing: Sequence[str], unknown: Sequence[str]) -> Refusal:
     """Refuse a verdict that does not judge each criterion once."""
-    told = [f"not judged: {clip('; '.join(missing), 400)}"] if missing else []
-    told += [f"not a criterion: {clip(escaped('; '.join(unknown)), 400)}"] if unknown else []
+    problems = [f"not judged: {clip('; '.join(missing), 400)}"] if missing else []
+    problems += [f"not a criterion: {clip(escaped('; '.join(unknown)), 400)}"] if unknown else []
     return Refusal(
         code="invalid_verdict",
-        message=f"Gate '{gate}' needs one verdict for each of its criteria: {', '.join(told)}.",
+        message=f"Gate '{gate}' needs one verdict for each of its criteria: {', '.join(problems)}.",
         hint='Send criteria as [{"criterion": "…", "passed": true, "feedback": "…"}], each text as listed.',
     )
 

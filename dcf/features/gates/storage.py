@@ -60,19 +60,21 @@ class WaitingState:
 
 def queues_of(doc: StateDoc) -> frozenset[str]:
     """Return the lists that a state is on while its output is judged."""
-    found: set[str] = set()
-    for one in open_gates(doc):
-        named = {f"agent:{name}" for name in one.to} if not one.by_people else set[str]()
-        if one.by_people:
-            named = {f"person:{name}" for name in one.people.people} | {f"group:{name}" for name in one.people.groups}
-        found |= named or {ANY}
-    return frozenset(found)
+    queues: set[str] = set()
+    for open_gate in open_gates(doc):
+        named = {f"agent:{name}" for name in open_gate.to} if not open_gate.by_people else set[str]()
+        if open_gate.by_people:
+            named = {f"person:{name}" for name in open_gate.people.people} | {
+                f"group:{name}" for name in open_gate.people.groups
+            }
+        queues |= named or {ANY}
+    return frozenset(queues)
 
 
 def place_of(workflow_id: str, path: str, doc: StateDoc) -> GatePlace:
     """Return the place of a state in lists: since when it waits, and its name."""
     submission = submission_of(doc)
-    since = 0 if submission is None else max((one.since for one in submission.open), default=0)
+    since = 0 if submission is None else max((open_gate.since for open_gate in submission.open), default=0)
     return GatePlace(at=since, entry=member(workflow_id, path))
 
 
@@ -105,32 +107,32 @@ class GateLists:
 
     def page(self, query: GateQuery) -> tuple[list[WaitingState], GatePlace | None]:
         """Return a page, longest waiting first, and the place for the next page: two round trips, as a rule."""
-        wanted = query.limit + _SPARE
-        first = [_range(queue, query.place, 0, wanted + _SPARE) for queue in query.queues]
+        limit = query.limit + _SPARE
+        first = [_range(queue, query.place, 0, limit + _SPARE) for queue in query.queues]
         clock, *replies = self._connections.send(("TIME",), *first)
-        found = [self._enough(*one, query.place, wanted) for one in zip(query.queues, replies, strict=True)]
-        after = list(islice(dict.fromkeys(merge(*found, key=lambda one: one.order)), wanted))
+        pages = [self._enough(*page, query.place, limit) for page in zip(query.queues, replies, strict=True)]
+        after = list(islice(dict.fromkeys(merge(*pages, key=lambda place_of_gate: place_of_gate.order)), limit))
         rows, stale = self._rows(after, query, micros(clock))
         if stale:
             ask(self._connections, *stale)
         shown = rows[: query.limit]
         if len(rows) > query.limit:
             return shown, shown[-1].place
-        return shown, after[-1] if len(after) == wanted else None
+        return shown, after[-1] if len(after) == limit else None
 
     def inputs(self, states: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Json]:
         """Return the inputs of these states, each by its run and path, in one packet; what is gone is left out."""
         form = self._connections.form
-        asked = [form.read(RunKeys(workflow_id).input(path)) for workflow_id, path in states]
-        replies = self._connections.ask(*asked) if asked else ()
+        reads = [form.read(RunKeys(workflow_id).input(path)) for workflow_id, path in states]
+        replies = self._connections.ask(*reads) if reads else ()
         texts = [None if isinstance(reply, Exception) else form.text(reply) for reply in replies]
         return {state: load(text) for state, text in zip(states, texts, strict=True) if text is not None}
 
-    def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, wanted: int) -> list[GatePlace]:
+    def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, count: int) -> list[GatePlace]:
         """Return `wanted` entries after the place, or all: more are read where many began to wait at its moment."""
-        size = wanted + _SPARE
+        size = count + _SPARE
         read = last = _places(reply)
-        while len(last) == size and len(_after(read, place)) < wanted:
+        while len(last) == size and len(_after(read, place)) < count:
             (more,) = self._connections.send(_range(queue, place, len(read), size))
             last = _places(more)
             read = read + last
@@ -140,9 +142,9 @@ class GateLists:
         self, places: Sequence[GatePlace], query: GateQuery, now: int
     ) -> tuple[list[WaitingState], list[Command]]:
         """Return what the documents say of these entries, and the commands that take off what waits no more."""
-        form, named = self._connections.form, [read_member(one.entry) for one in places]
-        asked = [command for workflow_id, path in named for command in _reads(form, RunKeys(workflow_id), path)]
-        replies = iter(self._connections.ask(*asked) if asked else ())
+        form, named = self._connections.form, [read_member(place.entry) for place in places]
+        commands = [command for workflow_id, path in named for command in _reads(form, RunKeys(workflow_id), path)]
+        replies = iter(self._connections.ask(*commands) if commands else ())
         rows: list[WaitingState] = []
         stale: list[Command] = []
         for place, (workflow_id, path) in zip(places, named, strict=True):
@@ -160,8 +162,8 @@ def _range(queue: str, place: GatePlace | None, skipped: int, most: int) -> Comm
     return ("ZRANGE", f"{WAITING}{queue}", low, "+inf", "BYSCORE", "LIMIT", skipped, most, "WITHSCORES")
 
 
-def _after(found: Sequence[GatePlace], place: GatePlace | None) -> list[GatePlace]:
-    return [one for one in found if place is None or one.order > place.order]
+def _after(gate_places: Sequence[GatePlace], place: GatePlace | None) -> list[GatePlace]:
+    return [place_of_gate for place_of_gate in gate_places if place is None or place_of_gate.order > place.order]
 
 
 def _places(reply: list[bytes]) -> list[GatePlace]:
@@ -176,15 +178,15 @@ def _reads(form: DocumentForm, run: RunKeys, path: str) -> tuple[Command, Comman
 def _row(
     form: DocumentForm, place: GatePlace, workflow_id: str, path: str, replies: tuple[Reply, Reply, Reply]
 ) -> WaitingState | None:
-    meta, state, kept = replies
+    meta, state, record_text = replies
     facts = (None if isinstance(meta, Exception) else form.values(FACTS, meta)) or {}
     text = None if isinstance(state, Exception) else form.text(state)
     doc = read_text(text) if facts.get("status") == RunStatus.RUNNING and text is not None else None
     if doc is None or not doc.is_judged:
         return None
-    found = read_record(load(kept) if isinstance(kept, bytes) else None)
+    gate_record = read_record(load(record_text) if isinstance(record_text, bytes) else None)
     return WaitingState(
-        place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found, project=facts.get("project")
+        place=place, workflow_id=workflow_id, path=path, doc=doc, kept=gate_record, project=facts.get("project")
     )
 
 
@@ -200,9 +202,9 @@ LISTED: Final = StateLists(
 def _write(packet: Packet, run: RunKeys, records: Records) -> None:
     fields = [
         part
-        for path, kept in records.items()
-        if kept is not None
-        for part in (encode_state(path), dump_bytes(write_record(kept)))
+        for path, record in records.items()
+        if record is not None
+        for part in (encode_state(path), dump_bytes(write_record(record)))
     ]
     packet.others.append(("HSET", run.gates, *fields))
 

@@ -90,12 +90,12 @@ def through_gates(snapshot: Snapshot, definition: Definition, settle: Settle, re
     if case.kept.contents >= MOST_SUBMISSIONS:
         return Decision(answer=refusals.too_many_submissions(state))
     case = replace(case, kept=_submitted(case, request), doc=signed(case.doc, snapshot.now))
-    case, told, failed = _checked(case)
+    case, verdict_data, failed = _checked(case)
     if failed is not None:
-        return _broken(snapshot, case, request, failed, told, settle)
+        return _broken(snapshot, case, request, failed, verdict_data, settle)
     if not case.waiting:
-        return _with(settle(request), case, told)
-    return _judged(case, request, told)
+        return _with(settle(request), case, verdict_data)
+    return _judged(case, request, verdict_data)
 
 
 def unless_judged(state: str, doc: StateDoc) -> Refusal | None:
@@ -106,25 +106,25 @@ def unless_judged(state: str, doc: StateDoc) -> Refusal | None:
 
 def _as_before(case: GateCase, request: Update) -> Refusal | None:
     """Return how the same submission stands; None if this is another one."""
-    kept, doc = case.kept, case.doc
+    record, doc = case.kept, case.doc
     submission = submission_of(doc)
-    if not _is_same(kept, request) or submission is None:
+    if not _is_same(record, request) or submission is None:
         return None
     if doc.is_judged:
         return refusals.review_running(case.state, doc, submission)
-    gate = None if kept.failed_gate in kept.waived else case.gate(kept.failed_gate or "")
+    gate = None if record.failed_gate in record.waived else case.gate(record.failed_gate or "")
     return None if gate is None else _needs_work(case, gate)
 
 
-def _is_same(kept: GateRecord, request: Update) -> bool:
-    told = (kept.content, kept.request_id, kept.token)
-    return told == (request.content, request.request_id, token_key(request.token or ""))
+def _is_same(gate_record: GateRecord, request: Update) -> bool:
+    last = (gate_record.content, gate_record.request_id, gate_record.token)
+    return last == (request.content, request.request_id, token_key(request.token or ""))
 
 
 def _needs_work(case: GateCase, gate: Gate) -> Refusal:
-    kept = case.kept
-    number = kept.attempts.get(gate.name, 0)
-    return refusals.needs_work(case.state, case.doc, gate.name, kept.failed, number, gate.max_attempts)
+    record = case.kept
+    number = record.attempts.get(gate.name, 0)
+    return refusals.needs_work(case.state, case.doc, gate.name, record.failed, number, gate.max_attempts)
 
 
 def _submitted(case: GateCase, request: Update) -> GateRecord:
@@ -159,27 +159,30 @@ def _waived_by_others(case: GateCase, author: str, key: str | None) -> Mapping[s
 
 def _checked(case: GateCase) -> tuple[GateCase, list[Event], tuple[Gate, GateVerdict] | None]:
     """Decide the gates that are a schema. Return the case, their events, and the first that failed, if one did."""
-    told: list[Event] = []
+    events: list[Event] = []
     for gate in case.gates:
         if gate.kind != "schema" or gate.schema is None or gate.name in {*case.kept.waived, *case.kept.asked}:
             continue
         verdict = _by_schema(case, gate, gate.schema)
         case = replace(case, kept=case.kept.with_verdict(verdict))
         if verdict.verdict == FAILS:
-            return case, told, (gate, verdict)
-        told.append(decided_event(case, verdict))
-    return case, told, None
+            return case, events, (gate, verdict)
+        events.append(decided_event(case, verdict))
+    return case, events, None
 
 
 def _by_schema(case: GateCase, gate: Gate, schema: Mapping[str, Json] | bool) -> GateVerdict:
-    found = tuple(
-        Judged(criterion=one.pointer or "/", passed=False, feedback=one.message) for one in misfits(schema, case.output)
+    criteria = tuple(
+        Judged(criterion=misfit.pointer or "/", passed=False, feedback=misfit.message)
+        for misfit in misfits(schema, case.output)
     )
-    given = FAILS if found else PASSES
-    return GateVerdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
+    verdict = FAILS if criteria else PASSES
+    return GateVerdict(
+        gate=gate.name, sha256=case.kept.sha256, verdict=verdict, by="dcf", at=case.now, criteria=criteria
+    )
 
 
-def _judged(case: GateCase, request: Update, told: list[Event]) -> Written:
+def _judged(case: GateCase, request: Update, events: list[Event]) -> Written:
     """Keep the output until the verdicts have come."""
     changes = opened(case)
     changes.outputs.update({case.state: request.output} if request.has_output else {})
@@ -189,7 +192,7 @@ def _judged(case: GateCase, request: Update, told: list[Event]) -> Written:
     assert submission is not None, "just opened"
     return Decision(
         answer=refusals.review_running(case.state, doc, submission),
-        changes=replace(changes, events=[*told, *changes.events]),
+        changes=replace(changes, events=[*events, *changes.events]),
     )
 
 
@@ -198,32 +201,32 @@ def _broken(
     case: GateCase,
     request: Update,
     failed: tuple[Gate, GateVerdict],
-    told: list[Event],
+    events: list[Event],
     settle: Settle,
 ) -> Written:
     """Send back an output that does not match, or apply the consequence of too many failures."""
     gate, verdict = failed
     case, number = counted(case, gate)
     if number >= gate.max_attempts and gate.then == "ask":
-        return _judged(asked_people(case, gate), request, [*told, decided_event(case, verdict)])
+        return _judged(asked_people(case, gate), request, [*events, decided_event(case, verdict)])
     if number >= gate.max_attempts and gate.then == "fail":
         failure = replace(
             request, status=Status.FAILED, error=GATE_FAILED, cause=failure_of(gate, verdict, number), given=request
         )
-        return _with(settle(failure), reset_counts(case), [*told, decided_event(case, verdict)])
+        return _with(settle(failure), reset_counts(case), [*events, decided_event(case, verdict)])
     is_last = number >= gate.max_attempts
     case, changes = sent_back(begun_again(case, gate) if is_last else case, verdict, tells=False)
     more = blocked(changes, snapshot, case, gate, verdict, number) if is_last else None
     if more is not None:
         return Decision(answer=more)
     answer = refusals.needs_work(case.state, case.doc, gate.name, case.kept.failed, number, gate.max_attempts)
-    return Decision(answer=answer, changes=replace(changes, events=[*told, *changes.events]))
+    return Decision(answer=answer, changes=replace(changes, events=[*events, *changes.events]))
 
 
-def _with(decision: Written, case: GateCase, told: list[Event]) -> Written:
+def _with(decision: Written, case: GateCase, events: list[Event]) -> Written:
     """Return the decision, with the record of the verdicts added."""
     if not isinstance(decision.answer, Updated):
         return decision
     changes = decision.changes or WriteSet()
     changes.put(RECORDS, {case.state: case.kept})
-    return replace(decision, changes=replace(changes, events=[*told, *changes.events]))
+    return replace(decision, changes=replace(changes, events=[*events, *changes.events]))

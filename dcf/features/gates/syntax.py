@@ -43,8 +43,8 @@ def read_gates(value: Json) -> tuple[tuple[Gate, ...], Flaws]:
         return (), [("", f"gates must be an array of at most {MOST_GATES} objects")]
     flaws: Flaws = []
     gates: list[Gate] = []
-    for at, one in enumerate(value):
-        gate, wrong = _read(one)
+    for at, document in enumerate(value):
+        gate, wrong = _read(document)
         flaws += [(f"/{at}{tail}", message) for tail, message in wrong]
         gates += [] if gate is None else [gate]
     names = [gate.name for gate in gates]
@@ -84,28 +84,28 @@ def gates_given(value: Json, field: str = "gates") -> tuple[Gate, ...]:
 def _read(written: Json) -> tuple[Gate | None, Flaws]:
     if not isinstance(written, dict):
         return None, [("", f"a gate must be an object, not {kind(written)}")]
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     flaws: Flaws = [("", f"a gate needs {name}") for name in ("name", "kind") if name not in written]
     for name, value in written.items():
         if name not in _FIELDS:
             flaws.append(("", f"a gate has no field '{clip(name)}'; it has {', '.join(_FIELDS)}"))
             continue
         try:
-            found[name] = _FIELDS[name](value)
+            fields[name] = _FIELDS[name](value)
         except (ValueError, InvalidArgument) as error:
             flaws.append((f"/{name}", str(error).rstrip(".")))
-    flaws += [] if flaws else [("", message) for message in _contradictions(found)]
-    return (None, flaws) if flaws else (Gate(**found), [])
+    flaws += [] if flaws else [("", message) for message in _contradictions(fields)]
+    return (None, flaws) if flaws else (Gate(**fields), [])
 
 
-def _contradictions(found: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield what does not go together: each kind of gate has fields of its own."""
-    name, of = found["name"], found["kind"]
+    name, of = document["name"], document["kind"]
     for field, kinds in _ONLY_OF.items():
-        if field in found and of not in kinds:
+        if field in document and of not in kinds:
             yield f"gate '{name}' is a {of}, and {field} belongs to {' or '.join(kinds)}"
     for field in ("schema", "command"):
-        if of == field and field not in found:
+        if of == field and field not in document:
             yield f"gate '{name}' needs {field}"
 
 
@@ -125,12 +125,12 @@ def _one_of(field: str, allowed: tuple[str, ...]) -> Callable[[Json], str]:
 def _criteria(value: Json) -> tuple[str, ...]:
     if not isinstance(value, list) or not 0 < len(value) <= MOST_CRITERIA:
         raise ValueError(f"criteria must be an array of 1 to {MOST_CRITERIA} texts")
-    found = tuple(_text(one, "a criterion") for one in value)
-    if any(len(one) > LONGEST_CRITERION for one in found):
+    criteria = tuple(_text(criterion, "a criterion") for criterion in value)
+    if any(len(criterion) > LONGEST_CRITERION for criterion in criteria):
         raise ValueError(f"a criterion has more than {LONGEST_CRITERION} characters")
-    if len(set(found)) < len(found):
+    if len(set(criteria)) < len(criteria):
         raise ValueError("criteria has a text twice")
-    return found
+    return criteria
 
 
 def _command(value: Json) -> str:
@@ -142,9 +142,9 @@ def _command(value: Json) -> str:
 
 def _reviewers(value: Json) -> tuple[str, ...]:
     named = value if isinstance(value, list) else [value]
-    if not 0 < len(named) <= MOST_REVIEWERS or not all(isinstance(one, str) for one in named):
+    if not 0 < len(named) <= MOST_REVIEWERS or not all(isinstance(name, str) for name in named):
         raise ValueError(f"reviewers must be an array of 1 to {MOST_REVIEWERS} agent ids")
-    return tuple(dict.fromkeys(check_id(one, "a reviewer") for one in named))
+    return tuple(dict.fromkeys(check_id(value, "a reviewer") for value in named))
 
 
 def _whole(field: str, most: int) -> Callable[[Json], int]:

@@ -147,14 +147,14 @@ class CriterionVerdict(BaseModel):
 def decided(answer: Mapping[str, Json]) -> str:
     """Say what a verdict was, and what followed."""
     verdict, gate, state = answer["verdict"], answer["gate"], answer["state"]
-    said = f"Gate '{gate}' of state '{state}': {verdict}."
+    text = f"Gate '{gate}' of state '{state}': {verdict}."
     if answer["state_status"] == "succeeded":
-        return f"{said} All gates have passed, and the state is completed."
+        return f"{text} All gates have passed, and the state is completed."
     if answer["state_status"] == "failed":
-        return f"{said} It failed as often as it may, and the state has failed."
+        return f"{text} It failed as often as it may, and the state has failed."
     if answer["waits_for"]:
-        return f"{said} Still waiting: {', '.join(answer['waits_for'])}."
-    return f"{said} The output goes back to its worker with what failed." if verdict == "fail" else said
+        return f"{text} Still waiting: {', '.join(answer['waits_for'])}."
+    return f"{text} The output goes back to its worker with what failed." if verdict == "fail" else text
 
 
 @verb(

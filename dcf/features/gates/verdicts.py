@@ -85,15 +85,20 @@ class Ruling:
     def __post_init__(self) -> None:
         if self.verdict not in (PASSES, FAILS, UNAVAILABLE):
             raise InvalidArgument("verdict must be pass, fail or unavailable.", "Say which of these it is.")
-        texts = [self.comment, *(one.feedback for one in self.criteria)]
+        texts = [self.comment, *(judged.feedback for judged in self.criteria)]
         if any(text is not None and len(text) > LONGEST_COMMENT for text in texts):
             raise InvalidArgument(f"A text has more than {LONGEST_COMMENT} characters.", "Shorten it.")
 
     def arguments(self) -> dict[str, Json]:
         """Return what is decided, for its fingerprint."""
-        told: list[Json] = [self.verdict, self.sha256, [one.as_json() for one in self.criteria], dict(self.facts)]
-        told += [] if self.failed is None else [list(self.failed)]
-        return {"state": self.state, "gate": self.gate, "by": self.by.name, "told": told}
+        arguments: list[Json] = [
+            self.verdict,
+            self.sha256,
+            [judged.as_json() for judged in self.criteria],
+            dict(self.facts),
+        ]
+        arguments += [] if self.failed is None else [list(self.failed)]
+        return {"state": self.state, "gate": self.gate, "by": self.by.name, "told": arguments}
 
     def judged(self, gate: Gate) -> tuple[Judged, ...]:
         """Return what the verdict says of the criteria of a gate, those that failed with the comment as feedback."""
@@ -114,7 +119,7 @@ def decide(
 
 def look(snapshot: Snapshot, _: str, doc: StateDoc) -> Decision[Owed] | None:
     """Find that verdicts are to be asked for again. None if that is not due."""
-    due = min((one.due for one in open_gates(doc) if one.due is not None), default=None)
+    due = min((open_gate.due for open_gate in open_gates(doc) if open_gate.due is not None), default=None)
     return None if due is None or due > snapshot.now else Decision(answer=Owed(fired="gate"))
 
 
@@ -126,38 +131,38 @@ def overdue(
     if meta is None or meta.status is not RunStatus.RUNNING or not doc.is_judged:
         return Decision(answer=None)
     case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
-    late = [one for one in open_gates(doc) if one.due is not None and one.due <= snapshot.now]
+    late = [item for item in open_gates(doc) if item.due is not None and item.due <= snapshot.now]
     changes = WriteSet()
-    for one in late:
-        case = _asked_again(case, one, changes)
+    for open_gate in late:
+        case = _asked_again(case, open_gate, changes)
     if not late:
         return Decision(answer=None)
     return Decision(answer=None, changes=_plus(judged(case, case.doc), changes))
 
 
 def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context: Mapping[str, Json]) -> RunDecision:
-    found = _waiting(snapshot, ruling, definition)
-    if isinstance(found, Refusal):
-        return Decision(answer=found)
-    case, gate, one = found
-    is_own = runs_own(gate, one)
+    waiting = _waiting(snapshot, ruling, definition)
+    if isinstance(waiting, Refusal):
+        return Decision(answer=waiting)
+    case, gate, open_gate = waiting
+    is_own = runs_own(gate, open_gate)
     if ruling.by.name is None:
         if not is_own:
-            return Decision(answer=refusals.not_a_reviewer(one, "nobody"))
+            return Decision(answer=refusals.not_a_reviewer(open_gate, "nobody"))
         ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
-    refusal = None if is_own else why_not_by(case, gate, one, ruling.by)
-    verdict = refusal or _verdict(case, gate, one, ruling)
+    refusal = None if is_own else why_not_by(case, gate, open_gate, ruling.by)
+    verdict = refusal or _verdict(case, gate, open_gate, ruling)
     if is_own and isinstance(verdict, GateVerdict):
-        verdict = why_not_attested(case, one, ruling.by, verdict) or verdict
+        verdict = why_not_attested(case, open_gate, ruling.by, verdict) or verdict
     if isinstance(verdict, Refusal):
         return Decision(answer=verdict)
     if verdict.verdict == UNAVAILABLE:
-        return _unavailable(case, one, verdict)
+        return _unavailable(case, open_gate, verdict)
     case = replace(case, kept=case.kept.with_verdict(verdict))
     if verdict.verdict == PASSES:
         case = _without(case, gate.name)
         return after_pass(snapshot, case, decided_event(case, verdict), verdict.as_json(), definition, context)
-    return _failed(snapshot, case, gate, one, verdict, definition, context)
+    return _failed(snapshot, case, gate, open_gate, verdict, definition, context)
 
 
 def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[GateCase, Gate, OpenGate] | Refusal:
@@ -171,41 +176,41 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
     gate = case.gate(ruling.gate)
     if gate is None:
-        return refusals.no_such_gate(state, ruling.gate, [one.name for one in case.gates])
+        return refusals.no_such_gate(state, ruling.gate, [gate.name for gate in case.gates])
     submission = submission_of(doc) if doc.is_judged else None
-    one = None if submission is None else submission.gate(ruling.gate)
-    if one is None or submission is None:
+    open_gate = None if submission is None else submission.gate(ruling.gate)
+    if open_gate is None or submission is None:
         return refusals.not_judged(state, ruling.gate, doc)
-    return (case, gate, one) if submission.sha256 == ruling.sha256 else refusals.content_changed(state)
+    return (case, gate, open_gate) if submission.sha256 == ruling.sha256 else refusals.content_changed(state)
 
 
-def _verdict(case: GateCase, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
+def _verdict(case: GateCase, gate: Gate, open_gate: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
     """Return the verdict as it follows from the criteria or the exit code; or why it does not say what it must."""
-    given = ruling.verdict
-    criteria = ruling.criteria if given == UNAVAILABLE else ruling.judged(gate)
+    verdict = ruling.verdict
+    criteria = ruling.criteria if verdict == UNAVAILABLE else ruling.judged(gate)
     odd = [text for text in dict.fromkeys(ruling.failed or ()) if text not in gate.criteria]
     if odd:
         return refusals.criteria_missing(gate.name, [], odd)
-    is_command = gate.kind == "command" and not one.by_people
-    if given != UNAVAILABLE and is_command:
+    is_command = gate.kind == "command" and not open_gate.by_people
+    if verdict != UNAVAILABLE and is_command:
         code = ruling.facts.get("exit_code")
         if not isinstance(code, int):
             return refusals.no_exit_code(gate.name)
-        given = PASSES if code == 0 else FAILS
-    elif given != UNAVAILABLE and gate.criteria:
-        told = [judged_.criterion for judged_ in criteria]
-        missing = [text for text in gate.criteria if told.count(text) != 1]
-        unknown = [text for text in dict.fromkeys(told) if text not in gate.criteria]
+        verdict = PASSES if code == 0 else FAILS
+    elif verdict != UNAVAILABLE and gate.criteria:
+        criterions = [judged_.criterion for judged_ in criteria]
+        missing = [text for text in gate.criteria if criterions.count(text) != 1]
+        unknown = [text for text in dict.fromkeys(criterions) if text not in gate.criteria]
         if missing or unknown:
             return refusals.criteria_missing(gate.name, missing, unknown)
         passed = all(judged_.passed for judged_ in criteria)
-        if passed and given == FAILS:
+        if passed and verdict == FAILS:
             return refusals.contradicts(gate.name)
-        given = PASSES if passed else FAILS
+        verdict = PASSES if passed else FAILS
     return GateVerdict(
         gate=gate.name,
         sha256=case.kept.sha256,
-        verdict=given,
+        verdict=verdict,
         by=ruling.by.name or "",
         at=case.now,
         criteria=criteria if gate.criteria else (),
@@ -218,20 +223,25 @@ def after_pass(
     snapshot: Snapshot,
     case: GateCase,
     event: Event,
-    told: Mapping[str, Json],
+    details: Mapping[str, Json],
     definition: Definition,
     context: Mapping[str, Json],
 ) -> RunDecision:
     """Go on to the gates that are next, or complete the state if there are none."""
     submission = submission_of(case.doc)
     if submission is not None and submission.open:
-        return Decision(answer=_answer(case, told), changes=_plus(judged(case, case.doc), WriteSet(events=[event])))
+        return Decision(answer=_answer(case, details), changes=_plus(judged(case, case.doc), WriteSet(events=[event])))
     if case.waiting:
         changes = opened(case)
         case = replace(case, doc=changes.states[case.state])
-        return Decision(answer=_answer(case, told), changes=replace(changes, events=[event, *changes.events]))
+        return Decision(answer=_answer(case, details), changes=replace(changes, events=[event, *changes.events]))
     return _ended(
-        snapshot, case, End(state=case.state, how="output", event=event, output=case.output), told, definition, context
+        snapshot,
+        case,
+        End(state=case.state, how="output", event=event, output=case.output),
+        details,
+        definition,
+        context,
     )
 
 
@@ -239,7 +249,7 @@ def _failed(
     snapshot: Snapshot,
     case: GateCase,
     gate: Gate,
-    one: OpenGate,
+    open_gate: OpenGate,
     verdict: GateVerdict,
     definition: Definition,
     context: Mapping[str, Json],
@@ -247,7 +257,7 @@ def _failed(
     """Send the output back; after as many failures as the gate allows, fail the state or ask people."""
     case, number = counted(case, gate)
     is_last = number >= gate.max_attempts
-    if one.by_people and (gate.kind != "person" or (is_last and gate.then == "ask")):
+    if open_gate.by_people and (gate.kind != "person" or (is_last and gate.then == "ask")):
         case = begun_again(case, gate)  # people have looked: the worker gets as many tries as at the beginning
         is_last = False
     if is_last and gate.then == "fail":
@@ -271,55 +281,55 @@ def _failed(
     return Decision(answer=_answer(case, verdict.as_json()), changes=changes)
 
 
-def _unavailable(case: GateCase, one: OpenGate, verdict: GateVerdict) -> RunDecision:
+def _unavailable(case: GateCase, open_gate: OpenGate, verdict: GateVerdict) -> RunDecision:
     """Note that a gate could not be judged: it is asked for again after a rest, and people in the end."""
-    if one.rests:
+    if open_gate.rests:
         return Decision(answer=_answer(case, verdict.as_json()))
     changes = WriteSet(events=[decided_event(case, verdict)])
-    case, count = _counted_unavailable(case, one)
+    case, count = _counted_unavailable(case, open_gate)
     if count >= MOST_UNAVAILABLE:
-        case = _to_people(case, one, changes)
+        case = _to_people(case, open_gate, changes)
     else:
         rest_s = _REST_S << (count - 1)
-        resting = replace(one, rests=True, due=case.now + rest_s * SECOND, waits_s=rest_s)
+        resting = replace(open_gate, rests=True, due=case.now + rest_s * SECOND, waits_s=rest_s)
         case = _with_open(case, resting)
     return Decision(answer=_answer(case, verdict.as_json()), changes=_plus(judged(case, case.doc), changes))
 
 
-def _asked_again(case: GateCase, one: OpenGate, changes: WriteSet) -> GateCase:
+def _asked_again(case: GateCase, open_gate: OpenGate, changes: WriteSet) -> GateCase:
     """Ask for a verdict that did not come, or that could not be given a while ago."""
-    gate = case.gate(one.name)
+    gate = case.gate(open_gate.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
-    if not one.rests:
-        case, count = _counted_unavailable(case, one)
-        verdict = GateVerdict(gate=one.name, sha256=case.kept.sha256, verdict=UNAVAILABLE, by="dcf", at=case.now)
+    if not open_gate.rests:
+        case, count = _counted_unavailable(case, open_gate)
+        verdict = GateVerdict(gate=open_gate.name, sha256=case.kept.sha256, verdict=UNAVAILABLE, by="dcf", at=case.now)
         changes.events.append(decided_event(case, verdict, reason="no verdict came in time"))
-        if count >= MOST_UNAVAILABLE and not one.by_people:
-            return _to_people(case, one, changes)
+        if count >= MOST_UNAVAILABLE and not open_gate.by_people:
+            return _to_people(case, open_gate, changes)
     waits_s = gate.waits_s
-    is_enough = one.by_people and one.asks > MOST_UNAVAILABLE
+    is_enough = open_gate.by_people and open_gate.asks > MOST_UNAVAILABLE
     due = None if waits_s is None or is_enough else case.now + waits_s * SECOND
-    again = replace(one, rests=False, asks=one.asks + 1, due=due, waits_s=waits_s)
+    again = replace(open_gate, rests=False, asks=open_gate.asks + 1, due=due, waits_s=waits_s)
     case = _with_open(case, again)
     changes.notices.extend(asking(case, again))
     return case
 
 
-def _to_people(case: GateCase, one: OpenGate, changes: WriteSet) -> GateCase:
-    gate = case.gate(one.name)
+def _to_people(case: GateCase, open_gate: OpenGate, changes: WriteSet) -> GateCase:
+    gate = case.gate(open_gate.name)
     assert gate is not None, "it was opened from the gates of the run, which do not change"
     case = asked_people(case, gate)
-    people = replace(one, by_people=True, people=gate.people, to=(), rests=False, due=None, waits_s=None)
-    asked = replace(people, asks=one.asks + 1)
-    case = _with_open(case, asked)
-    changes.events.append(opened_event(case, asked))
-    changes.notices.extend(asking(case, asked))
+    people = replace(open_gate, by_people=True, people=gate.people, to=(), rests=False, due=None, waits_s=None)
+    widened = replace(people, asks=open_gate.asks + 1)
+    case = _with_open(case, widened)
+    changes.events.append(opened_event(case, widened))
+    changes.notices.extend(asking(case, widened))
     return case
 
 
-def _counted_unavailable(case: GateCase, one: OpenGate) -> tuple[GateCase, int]:
-    number = case.kept.unavailable.get(one.name, 0) + 1
-    return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
+def _counted_unavailable(case: GateCase, open_gate: OpenGate) -> tuple[GateCase, int]:
+    number = case.kept.unavailable.get(open_gate.name, 0) + 1
+    return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, open_gate.name: number})), number
 
 
 def _submission(case: GateCase) -> Submission:
@@ -328,8 +338,8 @@ def _submission(case: GateCase) -> Submission:
     return submission
 
 
-def _with_open(case: GateCase, one: OpenGate) -> GateCase:
-    return replace(case, doc=case.doc.attaching(_submission(case).with_gate(one)))
+def _with_open(case: GateCase, open_gate: OpenGate) -> GateCase:
+    return replace(case, doc=case.doc.attaching(_submission(case).with_gate(open_gate)))
 
 
 def _without(case: GateCase, gate: str) -> GateCase:
@@ -340,22 +350,22 @@ def _ended(
     snapshot: Snapshot,
     case: GateCase,
     wish: End,
-    told: Mapping[str, Json],
+    details: Mapping[str, Json],
     definition: Definition,
     context: Mapping[str, Json],
 ) -> RunDecision:
     """End the state with its output or a failure; its worker finds the answer with the token of its lease."""
-    doc, kept = case.doc, case.kept
+    doc, record = case.doc, case.kept
     free = replace(doc, kind=None, attached=doc.lasting, lease=Lease(epoch=doc.lease.epoch))
     states = {**snapshot.states, case.state: free}
     step = end(replace(snapshot, states=states), wish, doc.lease.next_epoch(case.now), definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
     _keep_receipt(step, case)
-    step.writes.put(RECORDS, {case.state: kept})
+    step.writes.put(RECORDS, {case.state: record})
     step.writes.claims.update({} if doc.claim is None else {doc.claim: None})
     after = replace(case, doc=step.writes.states[case.state])
-    return step.decision(_answer(after, told, step))
+    return step.decision(_answer(after, details, step))
 
 
 def _keep_receipt(step: Transition, case: GateCase) -> None:
@@ -376,19 +386,19 @@ def _keep_receipt(step: Transition, case: GateCase) -> None:
     step.writes.receipts.update(moved)
 
 
-def _answer(case: GateCase, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
-    waits = [one.name for one in open_gates(case.doc)]
-    said: dict[str, Json] = {
+def _answer(case: GateCase, details: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
+    waits = [open_gate.name for open_gate in open_gates(case.doc)]
+    answer: dict[str, Json] = {
         "state": case.state,
-        "gate": told.get("gate"),
-        "verdict": told.get("verdict"),
+        "gate": details.get("gate"),
+        "verdict": details.get("verdict"),
         "content_sha256": case.kept.sha256,
         "state_status": case.doc.status.value,
         "waits_for": list(waits),
         "run_status": RunStatus.RUNNING.value if step is None else step.run_status.value,
         "next_states": [] if step is None else list(step.entered[:_MOST_NAMED]),
     }
-    return RunAnswer(answer=said, at=case.now)
+    return RunAnswer(answer=answer, at=case.now)
 
 
 def _plus(changes: WriteSet, more: WriteSet) -> WriteSet:

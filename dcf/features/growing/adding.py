@@ -43,28 +43,28 @@ class AddUnits:
 
     def arguments(self) -> dict[str, Json]:
         """Return the parts of the request that identify a repetition."""
-        units: list[Json] = [[one.unit.name, one.unit.content, one.claim] for one in self.units]
-        joining: dict[str, Json] = {one.unit.name: list(one.agents) for one in self.joining}
+        units: list[Json] = [[unit.unit.name, unit.unit.content, unit.claim] for unit in self.units]
+        joining: dict[str, Json] = {joined_unit.unit.name: list(joined_unit.agents) for joined_unit in self.joining}
         return {"units": units, "owner": self.owner, **({"joining": joining} if joining else {})}
 
     @property
     def joining(self) -> tuple[NewUnit, ...]:
         """The groups that agents are to join."""
-        return tuple(one for one in self.units if one.unit.is_group and one.agents)
+        return tuple(unit for unit in self.units if unit.unit.is_group and unit.agents)
 
     @property
     def joined(self) -> tuple[str, ...]:
         """Their names."""
-        return tuple(one.unit.name for one in self.joining)
+        return tuple(joined_unit.unit.name for joined_unit in self.joining)
 
     @property
     def claimed(self) -> tuple[str, ...]:
         """The names of the units that the caller takes."""
-        return tuple(one.unit.name for one in self.units if one.claim)
+        return tuple(unit.unit.name for unit in self.units if unit.claim)
 
     def size(self) -> int:
         """Return how many bytes of the caller's it stores."""
-        return sum(byte_length(one.given) + byte_length(write_unit(one.unit)) for one in self.units)
+        return sum(byte_length(unit.given) + byte_length(write_unit(unit.unit)) for unit in self.units)
 
     def lease_on(self, name: str) -> Acquire:
         """Return the request for the lease on one of them."""
@@ -82,8 +82,8 @@ class Added:
 def to_add(units: Units, wish: AddUnits) -> tuple[str, ...]:
     """Return the states that adding these units needs to read: they themselves, and those that they name."""
     names: dict[str, None] = {}
-    for one in wish.units:
-        unit = one.unit
+    for new_unit in wish.units:
+        unit = new_unit.unit
         waits = () if unit.group is None else units.waits.get(unit.group, ())
         names |= dict.fromkeys(
             name for name in (unit.name, unit.group, unit.parent, *unit.depends_on, *waits) if name is not None
@@ -100,11 +100,11 @@ def add_units(
         return Decision(answer=decision.answer)
     changes = decision.changes
     written = {} if changes is None else changes.states
-    given = {one.unit.name: one.given for one in wish.units}
-    after = replace(snapshot, states={**snapshot.states, **written}, inputs={**given, **snapshot.inputs})
+    inputs = {unit.unit.name: unit.given for unit in wish.units}
+    after = replace(snapshot, states={**snapshot.states, **written}, inputs={**inputs, **snapshot.inputs})
     leases = (_held(after, wish, name, is_new=name in written) for name in wish.claimed)
-    found = tuple(one for one in leases if one is not None)
-    return Decision(answer=Added(outcome=decision.answer, leases=found), changes=changes)
+    leased = tuple(lease for lease in leases if lease is not None)
+    return Decision(answer=Added(outcome=decision.answer, leases=leased), changes=changes)
 
 
 def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: RunRequest) -> RunDecision:
@@ -117,18 +117,18 @@ def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: Ru
     problems = first_wrong(wish.units, units, growth, snapshot.states)
     if problems:
         return Decision(answer=refused_units(problems))
-    new = in_order([one for one in wish.units if one.unit.name not in units.by_name], units)
+    new = in_order([unit for unit in wish.units if unit.unit.name not in units.by_name], units)
     step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta, visited_before=snapshot.states)
     _write(step, new, units, growth, request)
     _join(step, wish.joining)
     refusal = _claim(step, snapshot, wish, new)
     if refusal is not None:
         return Decision(answer=refusal)
-    names: list[Json] = [one.unit.name for one in new]
-    found: list[Json] = [one.unit.name for one in wish.units if one.unit.name in units.by_name]
+    names: list[Json] = [world.unit.name for world in new]
+    existing: list[Json] = [unit.unit.name for unit in wish.units if unit.unit.name in units.by_name]
     answer: dict[str, Json] = {
         "added": names,
-        "existing": found,
+        "existing": existing,
         "ready": list(step.entered),
         "units": (step.writes.written(GROWTH) or growth).units,
     }
@@ -139,9 +139,9 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
     """Write the new units with their documents, and open those that wait for nothing."""
     if not new:
         return
-    added = units.plus(one.unit for one in new)
-    for one in new:
-        unit = one.unit
+    added = units.plus(item.unit for item in new)
+    for world in new:
+        unit = world.unit
         growth = growth.opened(unit.group, unit.parent)
         if unit.is_group:
             growth = growth.with_count(unit.name, growth.of(unit.name))
@@ -149,31 +149,31 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
         kind = GROUP if unit.is_group else None
         doc = StateDoc(lease=Lease(epoch=step.now), waits_for=waits, kind=kind, extra=found_by(unit))
         step.writes.states[unit.name] = doc
-        step.writes.events.append(Event(type="UnitAdded", state=unit.name, data=_told(one, request)))
+        step.writes.events.append(Event(type="UnitAdded", state=unit.name, data=_told(world, request)))
         if unit.is_group:
             continue
-        entry = Entry(raw=one.given, variables={}, entered_at=to_text(step.now))
-        step.writes.inputs[unit.name] = StateInput(entry=entry, effective=one.given)
-        if one.agents:
-            step.writes.agents[unit.name] = one.agents[0] if len(one.agents) == 1 else list(one.agents)
+        entry = Entry(raw=world.given, variables={}, entered_at=to_text(step.now))
+        step.writes.inputs[unit.name] = StateInput(entry=entry, effective=world.given)
+        if world.agents:
+            step.writes.agents[unit.name] = world.agents[0] if len(world.agents) == 1 else list(world.agents)
         else:
             step.writes.meta["for_anybody"] = True
         if doc.is_ready:
             open_unit(step, unit.name, doc, None)
-    size = sum(byte_length(write_unit(one.unit)) for one in new)
-    units_added = tuple(one.unit for one in new)
+    size = sum(byte_length(write_unit(item.unit)) for item in new)
+    units_added = tuple(item.unit for item in new)
     step.writes.put(GROWTH, replace(growth, units=growth.units + len(new), bytes=growth.bytes + size))
     step.writes.put(UNITS, units_added)
     step.writes.meta["definition_sha256"] = following_sha256(step.meta.definition_sha256, units_added)
-    agents = dict.fromkeys(agent for one in new for agent in one.agents)
+    agents = dict.fromkeys(agent for item in new for agent in item.agents)
     step.writes = replace(step.writes, assigned=tuple(agents))
 
 
 def _join(step: Transition, groups: Sequence[NewUnit]) -> None:
     """Have agents join the groups that they are not in yet."""
-    for one in groups:
-        name, before = one.unit.name, step.meta.assigned(one.unit.name)
-        members = tuple(dict.fromkeys((*before, *one.agents)))
+    for group in groups:
+        name, before = group.unit.name, step.meta.assigned(group.unit.name)
+        members = tuple(dict.fromkeys((*before, *group.agents)))
         if members != before:
             step.writes.agents[name] = list(members)
             joining: list[Json] = [agent for agent in members if agent not in before]
@@ -181,31 +181,31 @@ def _join(step: Transition, groups: Sequence[NewUnit]) -> None:
             step.writes = replace(step.writes, assigned=tuple(dict.fromkeys((*step.writes.assigned, *members))))
 
 
-def _told(one: NewUnit, request: RunRequest) -> dict[str, Json]:
-    written = write_unit(one.unit)
+def _told(new_unit: NewUnit, request: RunRequest) -> dict[str, Json]:
+    written = write_unit(new_unit.unit)
     shown = {name: written[name] for name in ("kind", "group", "parent", "depends_on", "title") if name in written}
     return request.told(**shown)
 
 
 def _claim(step: Transition, snapshot: Snapshot, wish: AddUnits, new: Sequence[NewUnit]) -> Refusal | None:
     """Lease the units that the caller takes; return why one of them cannot be leased."""
-    agents = {**step.meta.agents, **{one.unit.name: one.agents for one in new}}
+    agents = {**step.meta.agents, **{world.unit.name: world.agents for world in new}}
     meta = replace(step.meta, agents=agents)
     for name in wish.claimed:
-        found = replace(snapshot, meta=meta, states={**snapshot.states, **step.writes.states})
-        taken = acquire(found, wish.lease_on(name))
+        claimed = replace(snapshot, meta=meta, states={**snapshot.states, **step.writes.states})
+        taken = acquire(claimed, wish.lease_on(name))
         if isinstance(taken.answer, Refusal):
             return taken.answer
         if taken.changes is not None:
             step.writes.add(taken.changes)
-            step.writes.notices[:] = [one for one in step.writes.notices if one.state != name]
+            step.writes.notices[:] = [notice for notice in step.writes.notices if notice.state != name]
     return None
 
 
 def _held(snapshot: Snapshot, wish: AddUnits, name: str, *, is_new: bool) -> Leased | None:
     """Return the lease of the caller on a unit, if it has it."""
-    asked, doc = wish.lease_on(name), snapshot.states.get(name)
-    if doc is None or not doc.lease.is_held_with(asked.token) or doc.status.is_terminal:
+    acquire, doc = wish.lease_on(name), snapshot.states.get(name)
+    if doc is None or not doc.lease.is_held_with(acquire.token) or doc.status.is_terminal:
         return None
     return Leased(
         outcome="lease_acquired" if is_new else "lease_already_held",

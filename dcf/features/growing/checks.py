@@ -23,12 +23,14 @@ from dcf.features.growing.progress import WELL
 from dcf.values.json_text import byte_length
 
 
-def first_wrong(given: Sequence[NewUnit], units: Units, growth: Growth, docs: Mapping[str, StateDoc]) -> list[Problem]:
+def first_wrong(
+    new_units: Sequence[NewUnit], units: Units, growth: Growth, docs: Mapping[str, StateDoc]
+) -> list[Problem]:
     """Return what is wrong with these units; those that are there already with the same content are fine."""
-    here = {one.unit.name: one.unit for one in given}
+    here = {unit.unit.name: unit.unit for unit in new_units}
     known = {**units.by_name, **here}
-    problems = [*_of_names(given, units)]
-    fresh = [(f"/units/{at}", one.unit) for at, one in enumerate(given) if one.unit.name not in units.by_name]
+    problems = [*_of_names(new_units, units)]
+    fresh = [(f"/units/{at}", unit.unit) for at, unit in enumerate(new_units) if unit.unit.name not in units.by_name]
     for path, unit in fresh:
         problems += _of_one(path, unit, known, growth, docs)
     return problems or [*_of_limits([unit for _, unit in fresh], units, growth)] or [*_of_circles(fresh, units)]
@@ -39,23 +41,23 @@ def in_order(new: Sequence[NewUnit], units: Units) -> list[NewUnit]:
     left, known, ordered = list(new), set(units.by_name), list[NewUnit]()
     while left:
         later: list[NewUnit] = []
-        for one in left:
-            if one.unit.group is None or one.unit.group in known:
-                ordered.append(one)
-                known.add(one.unit.name)
+        for document in left:
+            if document.unit.group is None or document.unit.group in known:
+                ordered.append(document)
+                known.add(document.unit.name)
             else:
-                later.append(one)
+                later.append(document)
         if len(later) == len(left):
             break
         left = later
     return ordered
 
 
-def _of_names(given: Sequence[NewUnit], units: Units) -> Iterator[Problem]:
+def _of_names(new_units: Sequence[NewUnit], units: Units) -> Iterator[Problem]:
     seen: dict[str, str] = {name: unit.content for name, unit in units.by_name.items()}
-    for at, one in enumerate(given):
-        if seen.setdefault(one.unit.name, one.unit.content) != one.unit.content:
-            yield refusals.differs(f"/units/{at}/name", one.unit.name)
+    for at, new_unit in enumerate(new_units):
+        if seen.setdefault(new_unit.unit.name, new_unit.unit.content) != new_unit.unit.content:
+            yield refusals.differs(f"/units/{at}/name", new_unit.unit.name)
 
 
 def _of_one(
@@ -89,13 +91,13 @@ def _of_parent(
 def _of_limits(new: Sequence[Unit], units: Units, growth: Growth) -> Iterator[Problem]:
     if growth.units + len(new) > MOST_UNITS:
         yield refusals.too_many_units("/units")
-    if len(growth.groups) + sum(one.is_group for one in new) > MOST_GROUPS:
+    if len(growth.groups) + sum(item.is_group for item in new) > MOST_GROUPS:
         yield refusals.too_many_groups("/units")
-    if growth.bytes + sum(byte_length(write_unit(one)) for one in new) > MOST_BYTES:
+    if growth.bytes + sum(byte_length(write_unit(item)) for item in new) > MOST_BYTES:
         yield refusals.too_many("/units", "bytes in what the units of the run say", MOST_BYTES)
     waiting: dict[str, int] = {}
-    for one in new:
-        for name in one.depends_on:
+    for world in new:
+        for name in world.depends_on:
             waiting[name] = waiting.get(name, len(units.followers_of(name))) + 1
     for name, count in waiting.items():
         if count > MOST_FOLLOWERS:
@@ -106,17 +108,17 @@ def _of_circles(fresh: Sequence[tuple[str, Unit]], units: Units) -> Iterator[Pro
     """Yield the first circle of units that would wait for each other, if there is one: it has a new unit in it."""
     new = [NewUnit(unit=unit) for _, unit in fresh]
     ordered = in_order(new, units)
-    placed = {one.unit.name for one in ordered}
+    placed = {new_unit.unit.name for new_unit in ordered}
     for path, unit in fresh:
         if unit.name not in placed:
             yield refusals.circle(f"{path}/group", [unit.name, unit.group or ""])
             return
-    after = units.plus(one.unit for one in ordered)
+    after = units.plus(new_unit.unit for new_unit in ordered)
     done: set[str] = set()
     for path, unit in fresh:
-        found = _circle(unit.name, after, done)
-        if found:
-            yield refusals.circle(f"{path}/depends_on", found)
+        circle = _circle(unit.name, after, done)
+        if circle:
+            yield refusals.circle(f"{path}/depends_on", circle)
             return
 
 

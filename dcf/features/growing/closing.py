@@ -84,13 +84,13 @@ class Close:
 
     def told(self) -> dict[str, Json]:
         """Return what the run keeps of it."""
-        told: dict[str, Json] = {
+        members: dict[str, Json] = {
             "summary": self.summary,
             "achievements": list(self.achievements),
             "limitations": list(self.limitations),
             "metrics": self.metrics,
         }
-        return {name: value for name, value in told.items() if value not in (None, [])}
+        return {name: value for name, value in members.items() if value not in (None, [])}
 
 
 def check_points(points: Sequence[str], *, name: str) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Defi
     patch |= {"cause": wish.summary} if wish.status is RunStatus.FAILED else {}
     patch |= {} if wish.output is None else {"output": wish.output}
     patch |= NOT_PAUSED if meta.is_paused else {}
-    told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
+    notice = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     event = Event(type="RunClosed", data=request.told(status=status, left=len(left)))
     return Decision(
         answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
@@ -247,7 +247,7 @@ def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Defi
             meta=patch,
             parts=GROWTH.written(growth.sealed(None)),
             events=[event],
-            notices=[told, *tell_parent(meta, now)],
+            notices=[notice, *tell_parent(meta, now)],
         ),
         remaining=Remaining(run_over=True),
     )

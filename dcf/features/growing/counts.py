@@ -54,12 +54,12 @@ class Growth:
     def opened(self, group: str | None, parent: str | None, by: int = 1) -> "Growth":
         """Return the counts after a unit there was added or reopened, or, with -1, has ended well."""
         count = self.of(group)
-        found = self.with_count(group, replace(count, open=max(0, count.open + by)))
+        growth = self.with_count(group, replace(count, open=max(0, count.open + by)))
         if parent is None:
-            return found
+            return growth
         left = max(0, self.children.get(parent, 0) + by)
         others = {name: count for name, count in self.children.items() if name != parent}
-        return replace(found, children=others | ({parent: left} if left else {}))
+        return replace(growth, children=others | ({parent: left} if left else {}))
 
     def sealed(self, group: str | None) -> "Growth":
         """Return the counts once a group is sealed; None: the whole run, and all groups with it."""

@@ -140,7 +140,7 @@ class GrownMachine(Machine):
         """List the units that may come next; None: those that wait for nothing."""
         if name is None:
             return tuple(name for name in self.units.by_name if not self.units.waits[name] and self._is_task(name))
-        return tuple(one for one in self.downstream(name) if self._is_task(one))
+        return tuple(name for name in self.downstream(name) if self._is_task(name))
 
     def next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
         """List what may wait next, and whether nothing does."""
@@ -180,11 +180,11 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
         schema_version=SCHEMA_VERSION,
         version=None,
         machine=machine,
-        skills={one.name: _names(one, "Skills") for one in units.by_name.values() if not one.is_group},
+        skills={unit.name: _names(unit, "Skills") for unit in units.by_name.values() if not unit.is_group},
         stateful=False,
         revisits=False,
         output_schemas=dict(_schemas(units)),
-        errors={one.name: _names(one, "Errors") for one in units.by_name.values() if "Errors" in one.told},
+        errors={unit.name: _names(unit, "Errors") for unit in units.by_name.values() if "Errors" in unit.told},
         gates=dict(_gates(units)),
         unread={} if LANGUAGE.gates_of_run is not None else {unit.name: (GATES,) for unit in _gated(units)},
         units=units,
@@ -198,16 +198,16 @@ def units_of(definition: Definition) -> Units | None:
     return units
 
 
-def problems_of(told: Mapping[str, Json], pointer: str, owner: str) -> list[Problem]:
+def problems_of(brief: Mapping[str, Json], pointer: str, owner: str) -> list[Problem]:
     """Return what is wrong with what a unit tells its worker; `pointer` is where it stands."""
     findings = Findings()
-    read_brief(_fields(told, pointer, owner, findings), read_resource(None))
+    read_brief(_fields(brief, pointer, owner, findings), read_resource(None))
     return findings.problems
 
 
 def following_sha256(sha256: str, units: Iterable[Unit]) -> str:
     """Return the hash of a definition to which these units were added."""
-    return definition_sha256([sha256, *([one.name, one.content] for one in units)])
+    return definition_sha256([sha256, *([unit.name, unit.content] for unit in units)])
 
 
 def _state_of(unit: Unit, followers: tuple[str, ...]) -> State:
@@ -225,15 +225,15 @@ def _state_of(unit: Unit, followers: tuple[str, ...]) -> State:
     )
 
 
-def _fields(told: Mapping[str, Json], pointer: str, owner: str, findings: Findings) -> DefinitionFields:
-    return DefinitionFields(document=dict(told), pointer=pointer, owner=owner, findings=findings)
+def _fields(brief: Mapping[str, Json], pointer: str, owner: str, findings: Findings) -> DefinitionFields:
+    return DefinitionFields(document=dict(brief), pointer=pointer, owner=owner, findings=findings)
 
 
 def _schemas(units: Units) -> Iterator[tuple[str, Mapping[str, Json] | bool]]:
-    for one in units.by_name.values():
-        schema = one.told.get("OutputSchema")
+    for unit in units.by_name.values():
+        schema = unit.told.get("OutputSchema")
         if isinstance(schema, dict | bool):
-            yield one.name, schema
+            yield unit.name, schema
 
 
 def _gated(units: Units) -> list[Unit]:
@@ -246,5 +246,5 @@ def _gates(units: Units) -> Iterator[tuple[str, tuple[Gate, ...]]]:
 
 
 def _names(unit: Unit, field: str) -> tuple[str, ...]:
-    found = unit.told.get(field)
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    names = unit.told.get(field)
+    return tuple(map(str, names)) if isinstance(names, list) else ()

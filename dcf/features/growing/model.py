@@ -69,12 +69,12 @@ class Unit:
 
 def found_by(unit: Unit) -> dict[str, Json]:
     """Return the fields of a unit in its state document by which work is found."""
-    found: dict[str, Json] = {
+    facets: dict[str, Json] = {
         "title": unit.title,
         "skills": unit.told.get(BRIEF_FIELDS["skills"]),
         "areas": list(unit.areas),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in facets.items() if value}
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -166,8 +166,8 @@ def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
     shown: dict[str, Json] = {
         name: written[name] for name in ("kind", "title", "group", "parent", "depends_on", "areas") if name in written
     }
-    told = {name: unit.told[field] for name, field in BRIEF_FIELDS.items() if field in unit.told}
-    return {**shown, **told} if whole else shown
+    brief = {name: unit.told[field] for name, field in BRIEF_FIELDS.items() if field in unit.told}
+    return {**shown, **brief} if whole else shown
 
 
 UNITS: Final = Part[tuple[str, ...], tuple[Unit, ...], tuple[Unit, ...]](

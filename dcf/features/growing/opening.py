@@ -60,17 +60,17 @@ class OpenRequest:
 
 def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Refusal]:
     """Write the documents of a run without units. The same request again finds the run."""
-    wish, now, found = request.wish, snapshot.now, snapshot.meta_document
-    if found is not None:
-        if found.get("project") != wish.project:  # nothing is said of a run that the caller may not see
+    wish, now, result = request.wish, snapshot.now, snapshot.meta_document
+    if result is not None:
+        if result.get("project") != wish.project:  # nothing is said of a run that the caller may not see
             return Decision(answer=taken_elsewhere(wish))
-        if found.get(OPENED_AS) != request.content:
+        if result.get(OPENED_AS) != request.content:
             return Decision(answer=conflict(f"Run '{wish.workflow_id}' exists, and was not opened like this."))
-        return Decision(answer=Created(existed=True, meta=whole_meta(found)))
+        return Decision(answer=Created(existed=True, meta=whole_meta(result)))
     document = meta_document(wish, now) | _of_the_opening(request, now)
-    told: dict[str, Json] = {"definition_sha256": wish.definition.sha256, "grown": True}
-    told |= {} if request.reason is None else {"reason": request.reason}
-    events = [Event(type="RunCreated", data=told), Event(type="RunStarted")]
+    data: dict[str, Json] = {"definition_sha256": wish.definition.sha256, "grown": True}
+    data |= {} if request.reason is None else {"reason": request.reason}
+    events = [Event(type="RunCreated", data=data), Event(type="RunStarted")]
     return Decision(
         answer=Created(existed=False, meta=document),
         changes=WriteSet(

@@ -44,23 +44,25 @@ class Growing:
         self._follow_ups = plane.follow_ups
         self._store = plane.transactions.store
 
-    def open_run(self, asked: OpenRequest) -> Created | Refusal:
+    def open_run(self, open_request: OpenRequest) -> Created | Refusal:
         """Open a run without units. Repeating the same request returns the run that exists.
 
         A commit of its own notes it in the run around it: a repetition writes the note that a crashed process did not.
         """
-        wish = asked.wish
-        refusal = None if asked.nested_in is None else self._unless_around(wish.workflow_id, *asked.nested_in)
+        wish = open_request.wish
+        refusal = (
+            None if open_request.nested_in is None else self._unless_around(wish.workflow_id, *open_request.nested_in)
+        )
         if refusal is not None:
             return refusal
         committed = self._store.create(
-            wish.workflow_id, ReadSet(whole_meta=True), partial(open_run, request=asked), wish.size
+            wish.workflow_id, ReadSet(whole_meta=True), partial(open_run, request=open_request), wish.size
         )
         answer = self._follow_ups.after_creation(wish, committed)
-        if asked.nested_in is not None and isinstance(answer, Created):
+        if open_request.nested_in is not None and isinstance(answer, Created):
             request = nested_request(wish.workflow_id)
-            decide = partial(note_nested, request=request, nested=wish.workflow_id, unit=asked.nested_in[1])
-            self._transactions.on_run(asked.nested_in[0], ReadSet(run_receipts=(request.key,)), decide)
+            decide = partial(note_nested, request=request, nested=wish.workflow_id, unit=open_request.nested_in[1])
+            self._transactions.on_run(open_request.nested_in[0], ReadSet(run_receipts=(request.key,)), decide)
         return answer
 
     def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:
@@ -146,10 +148,10 @@ class Growing:
 
         Such an agent is assigned to a unit, or works on it now. In a run without a planner every agent may.
         """
-        found = self._store.read(workflow_id, ReadSet(whole_meta=True))
-        if found.meta is None:
+        snapshot = self._store.read(workflow_id, ReadSet(whole_meta=True))
+        if snapshot.meta is None:
             raise UnknownRun(workflow_id)
-        if found.meta.planner_agent_id in (None, agent_id) or agent_id in agents_ever(found.meta_document or {}):
+        if snapshot.meta.planner_agent_id in (None, agent_id) or agent_id in agents_ever(snapshot.meta_document or {}):
             return True
         docs = self._store.read(workflow_id, ReadSet(states=self._store.open_states(workflow_id))).states
         return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())

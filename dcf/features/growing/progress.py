@@ -63,8 +63,10 @@ def follow(
 def _failure(state: str, doc: StateDoc, epoch: int) -> Notice:
     """Return the notice to the planner that a unit failed; what waits for it waits until somebody decides."""
     kind = NoticeKind.NOTE
-    told: dict[str, Json] = {"from": "dcf", "text": f"Unit '{state}' failed: {doc.last_error}. {_DECIDE}"}
-    return Notice(type=f"{kind}.failed-{epoch}", state=None, epoch=epoch, reason=kind.value, about=state, content=told)
+    content: dict[str, Json] = {"from": "dcf", "text": f"Unit '{state}' failed: {doc.last_error}. {_DECIDE}"}
+    return Notice(
+        type=f"{kind}.failed-{epoch}", state=None, epoch=epoch, reason=kind.value, about=state, content=content
+    )
 
 
 def settle(
@@ -76,7 +78,7 @@ def settle(
     pending = deque(ended)
     while pending:
         name = pending.popleft()
-        unread = tuple(one for one in units.followers_of(name) if step.current(one) is None)
+        unread = tuple(follower for follower in units.followers_of(name) if step.current(follower) is None)
         if unread:
             return More(states=unread)
         for follower in units.followers_of(name):
@@ -86,7 +88,10 @@ def settle(
         unit = units.by_name[name]
         growth = growth.opened(unit.group, unit.parent, -1)
         waiting = () if unit.group is None else (unit.group,)
-        for group in (*waiting, *(one for one in units.followers_of(name) if units.by_name[one].is_group)):
+        for group in (
+            *waiting,
+            *(follower for follower in units.followers_of(name) if units.by_name[follower].is_group),
+        ):
             doc = step.current(group)
             if doc is None:
                 return More(states=(group,))
@@ -127,8 +132,8 @@ def settled(doc: StateDoc | None) -> int:
 def open_unit(step: Transition, name: str, doc: StateDoc, source: str | None, claimant: Claimant | None = None) -> None:
     """Write that a unit can be taken: lease it to the claimant if that may take it, or tell its agents."""
     doc = replace(doc, status=Status.PENDING, lease=Lease(epoch=max(doc.lease.epoch, step.epoch)))
-    told = {"epoch": doc.lease.epoch} | ({} if source is None else {"source": source})
-    step.writes.events.append(Event(type="StateEntered", state=name, data=told))
+    data = {"epoch": doc.lease.epoch} | ({} if source is None else {"source": source})
+    step.writes.events.append(Event(type="StateEntered", state=name, data=data))
     step.entered = (*step.entered, name)
     if claimant is not None and _may_claim(step, name, claimant):
         if len(step.claimed) < claimant.most:

@@ -28,16 +28,19 @@ def refused_units(problems: Sequence[Problem]) -> Refusal:
     """Refuse a request because of what is wrong with its units; the first says what kind of refusal it is."""
     first = problems[0]
     more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
-    listed = tuple({"path": one.path, "code": one.code, "message": one.message, "hint": one.hint} for one in problems)
+    listed = tuple(
+        {"path": problem.path, "code": problem.code, "message": problem.message, "hint": problem.hint}
+        for problem in problems
+    )
     return Refusal(code=first.code, message=f"{first.message}{more}", hint=first.hint, problems=listed)
 
 
-def unknown(path: str, unit: str, name: str, what: str) -> Problem:
+def unknown(path: str, unit: str, name: str, noun: str) -> Problem:
     """Say that a unit names something that is not there."""
     return Problem(
         path=path,
         code="unknown_unit",
-        message=f"'{clip(unit)}' names {what} '{clip(name)}', which is not in the run.",
+        message=f"'{clip(unit)}' names {noun} '{clip(name)}', which is not in the run.",
         hint="Add it in the same call or before, or correct the name.",
     )
 
@@ -52,23 +55,23 @@ def differs(path: str, name: str) -> Problem:
     )
 
 
-def not_of_kind(path: str, unit: str, name: str, wanted: str) -> Problem:
+def not_of_kind(path: str, unit: str, name: str, kind: str) -> Problem:
     """Say that a unit names a group where a unit is needed, or the other way round."""
     return Problem(
         path=path,
         code="unknown_unit",
-        message=f"'{clip(unit)}' names '{clip(name)}', which is no {wanted}.",
-        hint=f"Name a {wanted} of the run.",
+        message=f"'{clip(unit)}' names '{clip(name)}', which is no {kind}.",
+        hint=f"Name a {kind} of the run.",
     )
 
 
 def circle(path: str, names: Iterable[str]) -> Problem:
     """Say that units would wait for each other."""
-    found = " -> ".join(f"'{clip(name)}'" for name in list(names)[:_NAMED])
+    chain = " -> ".join(f"'{clip(name)}'" for name in list(names)[:_NAMED])
     return Problem(
         path=path,
         code="dependency_cycle",
-        message=f"Units would wait for each other: {found}.",
+        message=f"Units would wait for each other: {chain}.",
         hint="A group ends after its members, and a parent after what is below it. Take one of the dependencies out.",
     )
 
@@ -94,12 +97,12 @@ def parent_ended(path: str, unit: str, parent: str, status: str) -> Problem:
     )
 
 
-def too_many(path: str, what: str, most: int) -> Problem:
+def too_many(path: str, noun: str, most: int) -> Problem:
     """Say that there would be more than may be."""
     return Problem(
         path=path,
         code="too_many_units",
-        message=f"There would be more than {most} {what}.",
+        message=f"There would be more than {most} {noun}.",
         hint="Open another run for the rest (`open_run(parent_run=RUN)`), or put what belongs together into one unit.",
     )
 
@@ -135,10 +138,10 @@ def grows(verb: str, hint: str) -> Refusal:
 
 def unknown_unit(name: str, unit: Unit | None) -> Refusal:
     """Refuse because there is no such unit or group."""
-    what = "is a group" if unit is not None and unit.is_group else "is no group" if unit is not None else "is not there"
+    text = "is a group" if unit is not None and unit.is_group else "is no group" if unit is not None else "is not there"
     return Refusal(
         code="unknown_unit",
-        message=f"'{clip(name)}' {what} in this run.",
+        message=f"'{clip(name)}' {text} in this run.",
         hint="`read_workflow_control_plane` lists the units and groups of the run.",
     )
 
@@ -175,8 +178,8 @@ def _first(names: Sequence[str], total: int) -> str:
     return f"{shown}{', ...' if total > len(names[:_NAMED]) else ''}"
 
 
-def cannot(name: str, doc: StateDoc, wanted: str, hint: str) -> Refusal:
+def cannot(name: str, doc: StateDoc, status: str, hint: str) -> Refusal:
     """Refuse because a unit does not stand so that this could be done."""
     return Refusal(
-        code="invalid_transition", message=f"'{clip(name)}' is {doc.status.value}; it cannot be {wanted}.", hint=hint
+        code="invalid_transition", message=f"'{clip(name)}' is {doc.status.value}; it cannot be {status}.", hint=hint
     )

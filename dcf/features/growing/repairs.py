@@ -40,16 +40,16 @@ def what_followed(units: Units, name: str, going_on: Collection[str] = ()) -> tu
 
     A parent that is `going_on` did not come after what is below it: it only ends after it.
     """
-    found: dict[str, None] = {name: None}
+    followers: dict[str, None] = {name: None}
     pending = [name]
     while pending:
-        one = pending.pop()
-        unit = units.by_name[one]
+        item = pending.pop()
+        unit = units.by_name[item]
         around = (unit.group, None if unit.parent in going_on else unit.parent)
-        new = [next_ for next_ in (*units.followers_of(one), *around) if next_ is not None and next_ not in found]
-        found |= dict.fromkeys(new)
+        new = [next_ for next_ in (*units.followers_of(item), *around) if next_ is not None and next_ not in followers]
+        followers |= dict.fromkeys(new)
         pending += new
-    return tuple(found)
+    return tuple(followers)
 
 
 def to_rewind(units: Units, name: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def to_rewind(units: Units, name: str) -> tuple[str, ...]:
     if name not in units.by_name:
         return ()
     after = what_followed(units, name)
-    return tuple(dict.fromkeys((*after, *(source for one in after for source in units.waits[one]))))
+    return tuple(dict.fromkeys((*after, *(source for name in after for source in units.waits[name]))))
 
 
 @decided_once
@@ -77,8 +77,8 @@ def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: D
     step = Transition(now=snapshot.now, epoch=doc.lease.next_epoch(snapshot.now), meta=meta)
     again = _reopened(doc, step.epoch, retries=doc.retries + 1)
     step.writes.states[name] = again
-    told = request.told(epoch=step.epoch, retry=again.retries, error=doc.last_error)
-    step.writes.events.append(Event(type="UnitRetried", state=name, data=told))
+    data = request.told(epoch=step.epoch, retry=again.retries, error=doc.last_error)
+    step.writes.events.append(Event(type="UnitRetried", state=name, data=data))
     if again.is_ready:
         open_unit(step, name, again, None)
     answer: dict[str, Json] = {
@@ -107,18 +107,18 @@ def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: 
         return Decision(answer=cannot(name, doc, "taken back", _NOT_BEGUN))
     after = what_followed(units, name, _going_on(snapshot.states))
     step = Transition(now=snapshot.now, epoch=_epoch(snapshot, after), meta=meta)
-    undone = {path: one for path in after if _is_undone(path, one := snapshot.states[path], name, after)}
-    for path, one in undone.items():
-        growth = _undo(step, snapshot, path, one, units, growth, after)
-        told = request.told(epoch=step.epoch, was=one.status.value, unit=name, **_output(snapshot, path))
-        step.writes.events.append(Event(type="UnitRewound", state=path, data=told))
+    undone = {path: state for path in after if _is_undone(path, state := snapshot.states[path], name, after)}
+    for path, state in undone.items():
+        growth = _undo(step, snapshot, path, state, units, growth, after)
+        data = request.told(epoch=step.epoch, was=state.status.value, unit=name, **_output(snapshot, path))
+        step.writes.events.append(Event(type="UnitRewound", state=path, data=data))
     step.writes.put(GROWTH, growth)
     if (snapshot.meta_document or {}).get("held_end") is not None:
         step.writes.meta["held_end"] = None
     for path in undone:  # a parent does not wait for what is below it, to begin
         if step.writes.states[path].is_ready and not units.by_name[path].is_group:
             open_unit(step, path, step.writes.states[path], None)
-    rewound: list[Json] = [path for path, one in undone.items() if one.status is not Status.PENDING]
+    rewound: list[Json] = [path for path, staffed in undone.items() if staffed.status is not Status.PENDING]
     answer: dict[str, Json] = {
         "unit": name,
         "rewound": rewound[:_MOST_NAMED],
@@ -151,7 +151,7 @@ def _undo(
 ) -> Growth:
     """Write a document as it was before control came to it; return the counts with it open again."""
     undone = frozenset(after)
-    waits = {one: 0 if one in undone else settled(snapshot.states.get(one)) for one in units.waits[path]}
+    waits = {wait: 0 if wait in undone else settled(snapshot.states.get(wait)) for wait in units.waits[path]}
     step.writes.states[path] = replace(_reopened(doc, step.epoch, retries=doc.retries), waits_for=waits)
     if "Gates" in units.by_name[path].told:
         step.writes.put(RECORDS, {path: NO_GATES})  # the next output is judged again

@@ -25,62 +25,62 @@ _OF_GROUPS: Final = frozenset({"name", "kind", "group", "depends_on", "title", "
 _KINDS: Final = ("unit", "group")
 
 
-def read_units(given: Json) -> tuple[NewUnit, ...]:
+def read_units(document: Json) -> tuple[NewUnit, ...]:
     """Read an array of units; raise InvalidDefinition with everything that is wrong with them."""
-    if not isinstance(given, list) or not given:
+    if not isinstance(document, list) or not document:
         raise InvalidArgument("units is not an array of units.", 'Send [{"name": "Build"}].')
-    if len(given) > MOST_AT_ONCE:
+    if len(document) > MOST_AT_ONCE:
         raise InvalidArgument(f"units has more than {MOST_AT_ONCE} units.", "Add them with several calls.")
     problems: list[Problem] = []
-    for at, one in enumerate(given):
-        problems += _wrong(one, f"/units/{at}")
+    for at, item in enumerate(document):
+        problems += _wrong(item, f"/units/{at}")
     if problems:
         raise InvalidDefinition(problems)
-    return tuple(_read(one).identified() for one in given if isinstance(one, dict))
+    return tuple(_read(element).identified() for element in document if isinstance(element, dict))
 
 
-def _read(one: Mapping[str, Any]) -> NewUnit:
-    told = {name: one[field] for field, name in BRIEF_FIELDS.items() if one.get(field) is not None}
+def _read(document: Mapping[str, Any]) -> NewUnit:
+    brief = {name: document[field] for field, name in BRIEF_FIELDS.items() if document.get(field) is not None}
     unit = Unit(
-        name=one["name"],
-        kind=one.get("kind") or "unit",
-        group=one.get("group"),
-        parent=one.get("parent"),
-        depends_on=tuple(dict.fromkeys(one.get("depends_on") or ())),
-        title=one.get("title"),
-        areas=tuple(dict.fromkeys(one.get("areas") or ())),
-        told=told,
+        name=document["name"],
+        kind=document.get("kind") or "unit",
+        group=document.get("group"),
+        parent=document.get("parent"),
+        depends_on=tuple(dict.fromkeys(document.get("depends_on") or ())),
+        title=document.get("title"),
+        areas=tuple(dict.fromkeys(document.get("areas") or ())),
+        told=brief,
     )
-    agents = one.get("agents") or ()
+    agents = document.get("agents") or ()
     pool = (agents,) if isinstance(agents, str) else tuple(dict.fromkeys(agents))
-    return NewUnit(unit=unit, given=one.get("input", {}), agents=pool, claim=one.get("claim") is True)
+    return NewUnit(unit=unit, given=document.get("input", {}), agents=pool, claim=document.get("claim") is True)
 
 
-def _wrong(one: Json, path: str) -> Iterator[Problem]:
-    if not isinstance(one, dict):
+def _wrong(document: Json, path: str) -> Iterator[Problem]:
+    if not isinstance(document, dict):
         yield _problem(path, "wrong_type", "A unit is an object.", 'Send {"name": "Build"}.')
         return
-    allowed = _OF_GROUPS if one.get("kind") == "group" else _FIELDS
-    for name in one:
+    allowed = _OF_GROUPS if document.get("kind") == "group" else _FIELDS
+    for name in document:
         if name not in allowed:
             hint = f"These belong here: {', '.join(sorted(allowed))}."
             yield _problem(f"{path}/{clip(name)}", "unknown_field", f"'{escaped(name)}' does not belong here.", hint)
-    if one.get("kind", "unit") not in _KINDS:
+    if document.get("kind", "unit") not in _KINDS:
         yield _problem(f"{path}/kind", "invalid_value", "kind is neither unit nor group.", "Leave it out for a unit.")
-    yield from _wrong_names(one, path)
-    yield from _wrong_texts(one, path)
-    yield from _wrong_work(one, path)
+    yield from _wrong_names(document, path)
+    yield from _wrong_texts(document, path)
+    yield from _wrong_work(document, path)
 
 
-def _wrong_names(one: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _wrong_names(document: Mapping[str, Any], path: str) -> Iterator[Problem]:
     for field in ("name", "group", "parent"):
-        value = one.get(field)
+        value = document.get(field)
         if value is None and field != "name":
             continue
         why = _no_name(value)
         if why is not None:
             yield _problem(f"{path}/{field}", "invalid_name", f"{field} {why}.", _NAME)
-    waits = one.get("depends_on")
+    waits = document.get("depends_on")
     if waits is None:
         return
     if not isinstance(waits, list) or len(waits) > MOST_DEPENDENCIES:
@@ -93,34 +93,34 @@ def _wrong_names(one: Mapping[str, Any], path: str) -> Iterator[Problem]:
             yield _problem(f"{path}/depends_on/{at}", "invalid_name", f"A dependency {why}.", _NAME)
 
 
-def _wrong_texts(one: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    title = one.get("title")
+def _wrong_texts(document: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    title = document.get("title")
     if title is not None and not _is_text(title, LONGEST_TITLE):
         hint = f"Give a line of at most {LONGEST_TITLE} characters."
         yield _problem(f"{path}/title", "invalid_value", "title is no line of text.", hint)
-    areas = one.get("areas")
+    areas = document.get("areas")
     if areas is not None and not _are_texts(areas, MOST_AREAS, LONGEST_AREA):
         hint = f"Give at most {MOST_AREAS} patterns of paths such as src/**."
         yield _problem(f"{path}/areas", "invalid_value", "areas is no list of patterns.", hint)
-    agents = one.get("agents")
+    agents = document.get("agents")
     pool = [agents] if isinstance(agents, str) else agents
     if pool is not None and not (isinstance(pool, list) and len(pool) <= MOST_AGENTS and all(map(_is_agent, pool))):
         hint = f"Give an agent's id, or a list of at most {MOST_AGENTS}."
         yield _problem(f"{path}/agents", "invalid_value", "agents are no ids of agents.", hint)
-    if one.get("claim") not in (None, True, False):
+    if document.get("claim") not in (None, True, False):
         yield _problem(f"{path}/claim", "wrong_type", "claim is neither true nor false.", "Leave it out.")
 
 
-def _wrong_work(one: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    if byte_length(one.get("input")) > MAX_INPUT:
+def _wrong_work(document: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    if byte_length(document.get("input")) > MAX_INPUT:
         message = f"input has more than {MAX_INPUT} bytes."
         yield _problem(f"{path}/input", "invalid_value", message, "Keep what is long elsewhere, and give its name.")
-    told = {name: one[field] for field, name in BRIEF_FIELDS.items() if one.get(field) is not None}
+    brief = {name: document[field] for field, name in BRIEF_FIELDS.items() if document.get(field) is not None}
     written = {name: field for field, name in BRIEF_FIELDS.items()}
-    for found in problems_of(told, "", "The unit"):
-        _, field, *rest = found.path.split("/")
+    for problem in problems_of(brief, "", "The unit"):
+        _, field, *rest = problem.path.split("/")
         place = "/".join([path, written.get(field, field), *rest])
-        yield _problem(place, found.code, found.message, found.hint)
+        yield _problem(place, problem.code, problem.message, problem.hint)
 
 
 def _no_name(value: Json) -> str | None:
@@ -142,7 +142,7 @@ def _is_text(value: Json, longest: int) -> bool:
 
 
 def _are_texts(value: Json, most: int, longest: int) -> bool:
-    return isinstance(value, list) and len(value) <= most and all(_is_text(one, longest) for one in value)
+    return isinstance(value, list) and len(value) <= most and all(_is_text(text, longest) for text in value)
 
 
 def _is_agent(value: Json) -> bool:

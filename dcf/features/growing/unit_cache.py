@@ -36,19 +36,23 @@ class KeptUnits:
     def definition(self, workflow_id: str, document: Json, facts: Mapping[str, Json]) -> Definition:
         """Return the definition of a run with all the units that it has now."""
         created_at = str(facts.get("created_at") or "")
-        kept = self._kept.get(workflow_id)
-        if kept is None or kept.created_at != created_at:
-            kept = _Kept(created_at=created_at)
-        found = [] if kept.last is None else self._units(workflow_id, kept.last[0])
-        if found[:1] != [kept.last]:
-            kept, found = _Kept(created_at=created_at), self._units(workflow_id)
-        if found:
-            kept = _Kept(created_at=created_at, last=found[-1], units=kept.units.plus(one for _, one in found))
+        cached = self._kept.get(workflow_id)
+        if cached is None or cached.created_at != created_at:
+            cached = _Kept(created_at=created_at)
+        run_units = [] if cached.last is None else self._units(workflow_id, cached.last[0])
+        if run_units[:1] != [cached.last]:
+            cached, run_units = _Kept(created_at=created_at), self._units(workflow_id)
+        if run_units:
+            cached = _Kept(
+                created_at=created_at,
+                last=run_units[-1],
+                units=cached.units.plus(new_unit for _, new_unit in run_units),
+            )
         if len(self._kept) >= _MOST:
             self._kept.clear()
-        self._kept[workflow_id] = kept
+        self._kept[workflow_id] = cached
         name = document.get("workflow_name") if isinstance(document, dict) else None
-        return grown_definition(str(name), kept.units)
+        return grown_definition(str(name), cached.units)
 
     def _units(self, workflow_id: str, since: str = "-") -> list[tuple[str, Unit]]:
         return [(entry, read_unit(document)) for entry, document in self._store.units(workflow_id, since)]

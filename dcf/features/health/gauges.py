@@ -57,10 +57,10 @@ class GaugeReader:
         counted = (keys.STUCK, keys.HELD, keys.LIVE, *(keys.runs_by("status", status) for status in RunStatus))
         sizes: list[Command] = [("ZCARD", key) for index in counted for key in in_every_shard(index, shards)]
         due: list[Command] = [("ZRANGE", key, 0, MOST_OWING - 1, "WITHSCORES") for key in keys.every_due()]
-        found = self._connections.send(
+        replies = self._connections.send(
             ("TIME",), ("GET", keys.SERVER_TIME), ("ZCARD", keys.SEEN), *sizes, *due,
         )  # fmt: skip
-        clock, looked_at, agents, *rest = found
+        clock, looked_at, agents, *rest = replies
         now, lists = micros(clock), rest[len(sizes) :]
         stuck, on_hold, live, *by_status = (sum(rest[first : first + shards]) for first in range(0, len(sizes), shards))
         first = [float(entries[1]) for entries in lists if entries]
@@ -81,6 +81,8 @@ class GaugeReader:
         """Return how long the oldest notification of these runs has been owed."""
         if not workflow_ids:
             return 0.0
-        asked: list[Command] = [("XRANGE", RunKeys(name).outbox, "-", "+", "COUNT", 1) for name in workflow_ids]
-        oldest = [int(entries[0][0].partition(b"-")[0]) * 1000 for entries in self._connections.send(*asked) if entries]
+        commands: list[Command] = [("XRANGE", RunKeys(name).outbox, "-", "+", "COUNT", 1) for name in workflow_ids]
+        oldest = [
+            int(entries[0][0].partition(b"-")[0]) * 1000 for entries in self._connections.send(*commands) if entries
+        ]
         return max(0, now - min(oldest, default=now)) / SECOND

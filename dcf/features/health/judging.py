@@ -40,34 +40,34 @@ def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
     )
 
 
-def _clock(found: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFinding]:
+def _clock(clock_facts: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFinding]:
     patience_s = max(_LATE_S, 3 * interval_s)
-    silent_s = None if found.looked_at is None else max(0, now - found.looked_at) / SECOND
+    silent_s = None if clock_facts.looked_at is None else max(0, now - clock_facts.looked_at) / SECOND
     last = "No clock has ever looked" if silent_s is None else f"The clock looked last {_ago(silent_s)}"
-    runs = _runs(found)
+    runs = _runs(clock_facts)
     if silent_s is not None and silent_s <= patience_s:
         yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; {runs} under way.")
-    elif found.running:
+    elif clock_facts.running:
         sentence = f"{last}, and {runs} under way: no Wait, retry, timeout or reminder happens."
         yield HealthFinding(Topic.CLOCK, Level.FAILING, sentence, _CLOCK)
     else:
         yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; no run is under way, so that none is needed.")
-    if found.overdue is None or (late_s := (now - found.overdue.since) / SECOND) <= patience_s:
+    if clock_facts.overdue is None or (late_s := (now - clock_facts.overdue.since) / SECOND) <= patience_s:
         return
-    place = "the deadline" if found.overdue.state is None else f"state {found.overdue.state}"
-    sentence = f"The clock is late: {place} of run {found.overdue.workflow_id} was due {_ago(late_s)}."
+    place = "the deadline" if clock_facts.overdue.state is None else f"state {clock_facts.overdue.state}"
+    sentence = f"The clock is late: {place} of run {clock_facts.overdue.workflow_id} was due {_ago(late_s)}."
     remedy = "Look at the log of the clock (`dcf serve`, `dcf store pulse`); run another if it has too much to do."
     yield HealthFinding(Topic.CLOCK, Level.WARNING, sentence, remedy)
 
 
-def _runs(found: ClockFacts) -> str:
-    if found.running == 1:
+def _runs(clock_facts: ClockFacts) -> str:
+    if clock_facts.running == 1:
         return "1 run is"
-    return f"{'at least ' if found.live > found.examined else ''}{found.running} runs are"
+    return f"{'at least ' if clock_facts.live > clock_facts.examined else ''}{clock_facts.running} runs are"
 
 
 def _agents(vitals: Vitals) -> HealthFinding:
-    recent = sum(vitals.now - one.at <= RECENT_S * SECOND for one in vitals.seen)
+    recent = sum(vitals.now - item.at <= RECENT_S * SECOND for item in vitals.seen)
     if recent:
         last = vitals.seen[0]
         more = " at least" if recent == len(vitals.seen) < vitals.seen_count else ""
@@ -85,18 +85,18 @@ def _agents(vitals: Vitals) -> HealthFinding:
 
 def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[HealthFinding]:
     """Yield a finding on each platform that this process has, or that any process says does not answer."""
-    silent = {one.kind: one for one in vitals.troubled}
+    silent = {trouble.kind: trouble for trouble in vitals.troubled}
     for kind in dict.fromkeys((*kinds, *silent)):
-        found = silent.get(kind)
-        if found is None:
+        trouble = silent.get(kind)
+        if trouble is None:
             sentence = f"No call of the agent platform {kind} went unanswered lately."
             yield HealthFinding(Topic.PLATFORM, Level.OK, sentence)
             continue
         yield HealthFinding(
             Topic.PLATFORM,
             Level.WARNING,
-            f"The agent platform {kind} does not answer since {to_text(found.since)[:19]}Z, {found.failures} times in a"
-            f" row: {found.error}",
+            f"The agent platform {kind} does not answer since {to_text(trouble.since)[:19]}Z, {trouble.failures} times"
+            f" in a row: {trouble.error}",
             _REACH.get(kind, "Check that it is up; what is owed is delivered when it answers."),
         )
     if vitals.webhooks.count:
@@ -105,12 +105,12 @@ def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[HealthFinding
         yield HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no other platform.")
 
 
-def _webhooks(found: WebhookFacts) -> HealthFinding:
-    there = "There is 1 webhook" if found.count == 1 else f"There are {found.count} webhooks"
-    if not found.silent:
+def _webhooks(webhook_facts: WebhookFacts) -> HealthFinding:
+    there = "There is 1 webhook" if webhook_facts.count == 1 else f"There are {webhook_facts.count} webhooks"
+    if not webhook_facts.silent:
         return HealthFinding(Topic.PLATFORM, Level.OK, f"{there}; no delivery to one failed several times lately.")
-    first = found.silent[0]
-    more = "" if len(found.silent) == 1 else f", and {len(found.silent) - 1} more"
+    first = webhook_facts.silent[0]
+    more = "" if len(webhook_facts.silent) == 1 else f", and {len(webhook_facts.silent) - 1} more"
     return HealthFinding(
         Topic.PLATFORM,
         Level.WARNING,
@@ -125,42 +125,44 @@ _REACH: Final = {
 """What to do about a platform that does not answer."""
 
 
-def _schedules(found: ScheduleFacts, now: int, interval_s: float) -> HealthFinding:
-    there = "There is 1 schedule" if found.count == 1 else f"There are {found.count} schedules"
-    late_s = 0.0 if found.overdue is None else (now - found.overdue) / SECOND
+def _schedules(schedule_facts: ScheduleFacts, now: int, interval_s: float) -> HealthFinding:
+    there = "There is 1 schedule" if schedule_facts.count == 1 else f"There are {schedule_facts.count} schedules"
+    late_s = 0.0 if schedule_facts.overdue is None else (now - schedule_facts.overdue) / SECOND
     if late_s > max(_LATE_S, 3 * interval_s):
         sentence = f"{there}, and one was due {_ago(late_s)}: no clock starts its runs."
         remedy = _CLOCK
         return HealthFinding(Topic.SCHEDULES, Level.FAILING, sentence, remedy)
-    if not found.troubled:
-        well = f"{there}; each could start its latest run." if found.count else "There are no schedules."
+    if not schedule_facts.troubled:
+        well = f"{there}; each could start its latest run." if schedule_facts.count else "There are no schedules."
         return HealthFinding(Topic.SCHEDULES, Level.OK, well)
-    names = ", ".join(found.names) + (", and more" if found.troubled > len(found.names) else "")
-    sentence = f"{there}; {found.troubled} stopped or could not start the latest run: {names}."
+    names = ", ".join(schedule_facts.names) + (
+        ", and more" if schedule_facts.troubled > len(schedule_facts.names) else ""
+    )
+    sentence = f"{there}; {schedule_facts.troubled} stopped or could not start the latest run: {names}."
     return HealthFinding(Topic.SCHEDULES, Level.WARNING, sentence, "`list_schedules(name=NAME)` tells why.")
 
 
-def _lists(found: SweepResult | None, now: int) -> HealthFinding:
-    if found is None:
+def _lists(swept: SweepResult | None, now: int) -> HealthFinding:
+    if swept is None:
         return HealthFinding(
             Topic.LISTS, Level.OK, "The lists have not been checked yet; a clock does it once an hour."
         )
-    age_s = max(0, now - found.at) / SECOND
-    if found.trouble is not None:
-        sentence = f"The lists could not be checked, so that a run that none has is not found. {found.trouble.message}"
-        return HealthFinding(Topic.LISTS, Level.WARNING, sentence, found.trouble.remedy)
+    age_s = max(0, now - swept.at) / SECOND
+    if swept.trouble is not None:
+        sentence = f"The lists could not be checked, so that a run that none has is not found. {swept.trouble.message}"
+        return HealthFinding(Topic.LISTS, Level.WARNING, sentence, swept.trouble.remedy)
     when = f"The lists were checked {_ago(age_s)}"
-    if not (found.missing or found.dangling):
+    if not (swept.missing or swept.dangling):
         sentence = f"{when}: they name every run, agent and API key, and nothing else."
         if age_s <= _SWEEP_AGE_S:
             return HealthFinding(Topic.LISTS, Level.OK, sentence)
         remedy = "Run `dcf doctor`, which checks them; a clock (`dcf serve`, `dcf store pulse`) does it once an hour."
         return HealthFinding(Topic.LISTS, Level.WARNING, sentence, remedy)
-    what = f"missing on lists: {_counted(found.missing)}; on lists, but not there: {_counted(found.dangling)}"
-    if found.repaired:
-        return HealthFinding(Topic.LISTS, Level.OK, f"{when}, and this was mended: {what}.")
+    text = f"missing on lists: {_counted(swept.missing)}; on lists, but not there: {_counted(swept.dangling)}"
+    if swept.repaired:
+        return HealthFinding(Topic.LISTS, Level.OK, f"{when}, and this was mended: {text}.")
     return HealthFinding(
-        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {what}.", "`dcf doctor --repair` corrects them."
+        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {text}.", "`dcf doctor --repair` corrects them."
     )
 
 

@@ -61,9 +61,9 @@ class HealthReport:
 
     def as_json(self) -> dict[str, Json]:
         """Return everything, for operators."""
-        found: dict[str, Json] = {"dcf": __version__, "ok": self.is_ready, "level": self.level.value, **self._counts()}
-        found["checks"] = [finding.as_json() for finding in self.findings]
-        return found | ({} if self.vitals is None else _facts(self.vitals, self.platforms))
+        result: dict[str, Json] = {"dcf": __version__, "ok": self.is_ready, "level": self.level.value, **self._counts()}
+        result["checks"] = [finding.as_json() for finding in self.findings]
+        return result | ({} if self.vitals is None else _facts(self.vitals, self.platforms))
 
     def _counts(self) -> dict[str, Json]:
         levels = [finding.level for finding in self.findings]
@@ -116,13 +116,15 @@ def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
             "running_runs": clock.running,
         },
         "agents": [
-            {"agent_id": one.agent_id, "seen_at": to_text(one.at), "ago_s": seconds(max(0, vitals.now - one.at))}
-            for one in vitals.seen
+            {"agent_id": item.agent_id, "seen_at": to_text(item.at), "ago_s": seconds(max(0, vitals.now - item.at))}
+            for item in vitals.seen
         ],
         "agents_seen": vitals.seen_count,
         "platforms": [*_platforms(vitals, expected)],
         "lists": None if vitals.swept is None else vitals.swept.as_json() | {"at": to_text(vitals.swept.at)},
-        "nodes": [{"node": one.node, **_SERVER.write(one)} for one in vitals.servers if one.node is not None],
+        "nodes": [
+            {"node": server.node, **_SERVER.write(server)} for server in vitals.servers if server.node is not None
+        ],
     }
 
 
@@ -148,12 +150,12 @@ _SERVER: Final = RecordCodec(
 
 def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[Json]:
     """Yield how each platform is; while its circuit breaker is open, one call is let through now and then."""
-    silent = {one.kind: one for one in vitals.troubled}
+    silent = {platform_trouble.kind: platform_trouble for platform_trouble in vitals.troubled}
     for kind in dict.fromkeys((*kinds, *silent)):
-        found = silent.get(kind)
-        told = {} if found is None else asdict(found) | {"since": to_text(found.since)}
-        yield {"kind": kind, "answers": found is None, "breaker_open": found is not None, **told}
+        result = silent.get(kind)
+        details = {} if result is None else asdict(result) | {"since": to_text(result.since)}
+        yield {"kind": kind, "answers": result is None, "breaker_open": result is not None, **details}
     webhooks = vitals.webhooks
     if webhooks.count:
-        unheard = [asdict(one) for one in webhooks.silent]
+        unheard = [asdict(silent_webhook) for silent_webhook in webhooks.silent]
         yield {"kind": "webhook", "agents": webhooks.count, "answers": not unheard, "silent": unheard}

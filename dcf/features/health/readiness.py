@@ -42,8 +42,8 @@ class Readiness:
         """Return the HTTP status (200, or 503 if calls of tools fail) and the document."""
         report = asyncio.wrap_future(self._report())
         done, _ = await asyncio.wait([report], timeout=self._deadline_s)
-        found = report.result() if done else silent(_LATE)
-        return 200 if found.is_ready else 503, found.summary()
+        result = report.result() if done else silent(_LATE)
+        return 200 if result.is_ready else 503, result.summary()
 
     def _report(self) -> Future[HealthReport]:
         """Return the report that is being made or still good, else begin another."""

@@ -74,10 +74,10 @@ class AllMetrics:
     def read(self) -> list[MetricValues]:
         """Return all of it; that Redis does not answer is a part of it."""
         try:
-            told = [*_values_of(self._application.gauges.read()), _by_name(CAUSES, self._causes.counts())]
+            details = [*_values_of(self._application.gauges.read()), _by_name(CAUSES, self._causes.counts())]
         except DcfError:
-            told = [_single(UP, 0)]
-        return [*told, *self._counted.read()]
+            details = [_single(UP, 0)]
+        return [*details, *self._counted.read()]
 
 
 @dataclass(eq=False)
@@ -118,9 +118,9 @@ def _by_name(family: Family, counts: Mapping[str, int]) -> MetricValues:
     return MetricValues(family, {(name,): count for name, count in counts.items()})
 
 
-def _values_of(found: Gauges) -> list[MetricValues]:
-    single: dict[Family, float] = {STUCK: found.stuck, HELD: found.on_hold, LIVE: found.live, AGENTS: found.agents}
-    single |= {LATE: found.clock_late_s, OWED: found.outbox_age_s}
-    single |= {} if found.clock_looked_s is None else {LOOKED: found.clock_looked_s}
-    several = [_single(UP, 1), _by_name(RUNS, found.runs), _by_name(OPEN, found.open_states)]
+def _values_of(gauges: Gauges) -> list[MetricValues]:
+    single: dict[Family, float] = {STUCK: gauges.stuck, HELD: gauges.on_hold, LIVE: gauges.live, AGENTS: gauges.agents}
+    single |= {LATE: gauges.clock_late_s, OWED: gauges.outbox_age_s}
+    single |= {} if gauges.clock_looked_s is None else {LOOKED: gauges.clock_looked_s}
+    several = [_single(UP, 1), _by_name(RUNS, gauges.runs), _by_name(OPEN, gauges.open_states)]
     return [*several, *(_single(family, value) for family, value in single.items())]

@@ -31,27 +31,27 @@ def judge_servers(servers: Sequence[ServerVitals], expected: Expected) -> Iterat
     if len(servers) == 1 and servers[0].node is None:
         yield from _judge(servers[0], expected)
         return
-    found = [(server.node or "", one) for server in servers for one in _judge(server, expected)]
+    result = [(server.node or "", element) for server in servers for element in _judge(server, expected)]
     for topic in SETUP:
         nodes_by_finding: dict[HealthFinding, list[str]] = {}
-        for node, one in found:
-            if one.topic is topic:
-                nodes_by_finding.setdefault(one, []).append(node)
+        for node, item in result:
+            if item.topic is topic:
+                nodes_by_finding.setdefault(item, []).append(node)
         yield from _of_nodes(nodes_by_finding, len(servers))
 
 
 def _of_nodes(nodes_by_finding: Mapping[HealthFinding, Sequence[str]], count: int) -> Iterator[HealthFinding]:
     """Yield what is wrong with some of `count` nodes; where all are well, how the first is."""
-    wrong = [one for one in nodes_by_finding if one.level is not Level.OK]
+    wrong = [node for node in nodes_by_finding if node.level is not Level.OK]
     if not wrong:
         first, nodes = next(iter(nodes_by_finding.items()))
         more = "" if len(nodes) == count else f" The other {count - len(nodes)} are well too."
         yield replace(first, sentence=f"{_named(nodes, count)}: {first.sentence}{more}")
         return
-    wrong.sort(key=lambda one: one.level is not Level.FAILING)
-    for one in wrong[:_MOST_NAMED]:
-        yield replace(one, sentence=f"{_named(nodes_by_finding[one], count)}: {one.sentence}")
-    others = {node for one in wrong[_MOST_NAMED:] for node in nodes_by_finding[one]}
+    wrong.sort(key=lambda element: element.level is not Level.FAILING)
+    for item in wrong[:_MOST_NAMED]:
+        yield replace(item, sentence=f"{_named(nodes_by_finding[item], count)}: {item.sentence}")
+    others = {node for element in wrong[_MOST_NAMED:] for node in nodes_by_finding[element]}
     if others:
         yield replace(wrong[_MOST_NAMED], sentence=f"{len(others)} more nodes of the cluster have something like it.")
 
@@ -63,18 +63,18 @@ def _named(nodes: Sequence[str], count: int) -> str:
     return f"Node{'s' if len(nodes) > 1 else ''} {', '.join(nodes[:_MOST_NAMED])}{more} of the cluster"
 
 
-def _judge(found: ServerVitals, expected: Expected) -> Iterator[HealthFinding]:
-    yield HealthFinding(Topic.REDIS, Level.OK, _answers(found))
-    yield _writes(found.refusal)
-    yield from _memory(found.memory)
-    yield from _durability(found.durability, expected.fsync)
-    yield from _replicas(found, expected.wait_replicas)
+def _judge(vitals: ServerVitals, expected: Expected) -> Iterator[HealthFinding]:
+    yield HealthFinding(Topic.REDIS, Level.OK, _answers(vitals))
+    yield _writes(vitals.refusal)
+    yield from _memory(vitals.memory)
+    yield from _durability(vitals.durability, expected.fsync)
+    yield from _replicas(vitals, expected.wait_replicas)
 
 
-def _answers(found: ServerVitals) -> str:
-    if found.redis_version == "unknown":
-        return f"{found.product} answers; its version is not known."
-    return f"{found.product} {found.redis_version} answers."
+def _answers(vitals: ServerVitals) -> str:
+    if vitals.redis_version == "unknown":
+        return f"{vitals.product} answers; its version is not known."
+    return f"{vitals.product} {vitals.redis_version} answers."
 
 
 def _writes(refusal: Trouble | None) -> HealthFinding:
@@ -175,32 +175,32 @@ def _unchecked(durability: Durability, policy: str | None) -> Iterator[HealthFin
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy)
 
 
-def _replicas(found: ServerVitals, wanted: int) -> Iterator[HealthFinding]:
-    connected = len(found.replicas or ())
+def _replicas(vitals: ServerVitals, expected: int) -> Iterator[HealthFinding]:
+    connected = len(vitals.replicas or ())
     there = "a replica is" if connected == 1 else f"{connected} replicas are"
-    if found.is_replica:
+    if vitals.is_replica:
         yield HealthFinding(Topic.REPLICAS, Level.OK, "This server is itself a replica; its primary has the others.")
-    elif wanted and not found.waits:
+    elif expected and not vitals.waits:
         yield HealthFinding(
             Topic.REPLICAS,
             Level.FAILING,
-            f"Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is {wanted}).",
+            f"Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is {expected}).",
             "Allow WAIT to the user of REDIS_URL, or set DCF_WAIT_REPLICAS=0 and start dcf again.",
         )
-    elif wanted and found.refusal is None and (found.confirmed or 0) < wanted:
+    elif expected and vitals.refusal is None and (vitals.confirmed or 0) < expected:
         yield HealthFinding(
             Topic.REPLICAS,
             Level.FAILING,
-            f"{found.confirmed or 0} of {wanted} replicas confirmed a write in time, so that no change is answered"
-            f" (DCF_WAIT_REPLICAS is {wanted}); {there} connected.",
+            f"{vitals.confirmed or 0} of {expected} replicas confirmed a write in time, so that no change is answered"
+            f" (DCF_WAIT_REPLICAS is {expected}); {there} connected.",
             "Bring the replicas back, or set a smaller DCF_WAIT_REPLICAS and start dcf again.",
         )
-    elif found.replicas is None:
-        known = f"{found.confirmed} confirm writes" if wanted else "DCF_WAIT_REPLICAS is 0"
+    elif vitals.replicas is None:
+        known = f"{vitals.confirmed} confirm writes" if expected else "DCF_WAIT_REPLICAS is 0"
         sentence = f"Which replicas there are is not known: Redis refuses INFO; {known}."
-        remedy = None if wanted else "Set DCF_WAIT_REPLICAS=1 if there are any: a failover then takes nothing back."
-        yield HealthFinding(Topic.REPLICAS, Level.OK if wanted else Level.WARNING, sentence, remedy)
-    elif connected and not wanted:
+        remedy = None if expected else "Set DCF_WAIT_REPLICAS=1 if there are any: a failover then takes nothing back."
+        yield HealthFinding(Topic.REPLICAS, Level.OK if expected else Level.WARNING, sentence, remedy)
+    elif connected and not expected:
         yield HealthFinding(
             Topic.REPLICAS,
             Level.WARNING,
@@ -208,12 +208,12 @@ def _replicas(found: ServerVitals, wanted: int) -> Iterator[HealthFinding]:
             "Set DCF_WAIT_REPLICAS=1.",
         )
     else:
-        behind = max((one.behind for one in found.replicas), default=0)
+        behind = max((replica.behind for replica in vitals.replicas), default=0)
         most = f", at most {behind} bytes behind" if connected else ""
         yield HealthFinding(
-            Topic.REPLICAS, Level.OK, f"{there.capitalize()} connected{most}; DCF_WAIT_REPLICAS is {wanted}."
+            Topic.REPLICAS, Level.OK, f"{there.capitalize()} connected{most}; DCF_WAIT_REPLICAS is {expected}."
         )
-    lagging = [one for one in found.replicas or () if not one.online or one.lag_s > _LAGGING_S]
+    lagging = [replica for replica in vitals.replicas or () if not replica.online or replica.lag_s > _LAGGING_S]
     if lagging:
         sentence = f"{len(lagging)} of {connected} replicas do not keep up (not online, or silent for {_LAGGING_S} s)."
         yield HealthFinding(Topic.REPLICAS, Level.WARNING, sentence, "Look at the logs of the replicas.")

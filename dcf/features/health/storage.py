@@ -104,8 +104,8 @@ class VitalSigns:
             *_OF_SCHEDULES,
         )
         looked_at, *listed = map(checked_sign, rest[: 1 + 2 * shards])
-        told = [None if _is_error(reply) else reply for reply in rest[1 + 2 * shards :]]
-        seen_count, seen, platforms, swept, webhooks, listed_webhooks, *schedules = told
+        replies = [None if _is_error(reply) else reply for reply in rest[1 + 2 * shards :]]
+        seen_count, seen, platforms, swept, webhooks, listed_webhooks, *schedules = replies
         now = micros(checked_sign(clock))
         return Vitals(
             now=now,
@@ -127,8 +127,8 @@ class VitalSigns:
         except StoreUnavailable as error:
             if server.node is None:
                 raise
-            said = f"Node {server.node} of the cluster: {error.message}"
-            raise StoreUnavailable(said, error.hint, place=error.place, remedy=error.remedy) from None
+            text = f"Node {server.node} of the cluster: {error.message}"
+            raise StoreUnavailable(text, error.hint, place=error.place, remedy=error.remedy) from None
         written, *infos, fsync, save, truncated = replies[: 1 + len(_ABOUT)]
         settings = map(_setting, (fsync, save, truncated))
         confirmed = replies[-1] if waiting else None
@@ -151,10 +151,13 @@ class VitalSigns:
 
     def _webhooks(self, count: int, listed: list[str]) -> WebhookFacts:
         """Read which of these do not answer: the note on a webhook is removed when it answers."""
-        found = self._connections.ask(*(("GET", webhook_keys.rest(name)) for name in listed)) if listed else []
-        notes = ((name, load(note)) for name, note in zip(listed, found, strict=True) if isinstance(note, bytes))
+        reply = self._connections.ask(*(("GET", webhook_keys.rest(name)) for name in listed)) if listed else []
+        notes = ((name, load(note)) for name, note in zip(listed, reply, strict=True) if isinstance(note, bytes))
         silent = (SilentWebhook(agent_id=name, failures=failures, error=error) for name, (_, failures, error) in notes)
-        return WebhookFacts(count=count, silent=tuple(one for one in silent if one.failures >= _SILENT_AFTER))
+        return WebhookFacts(
+            count=count,
+            silent=tuple(silent_webhook for silent_webhook in silent if silent_webhook.failures >= _SILENT_AFTER),
+        )
 
     def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
         """Read the earliest timer of each listed run, and whether the run has ended."""
@@ -166,16 +169,16 @@ class VitalSigns:
         replies = self._connections.ask(*commands) if commands else []
         running, overdue = 0, list[Overdue]()
         for workflow_id, timer, meta in zip(listed, replies[::2], replies[1::2], strict=True):
-            found = (None if _is_error(meta) else form.values(_TIMES, meta)) or {}
-            if found.get("status") == RunStatus.RUNNING:
+            value_type = (None if _is_error(meta) else form.values(_TIMES, meta)) or {}
+            if value_type.get("status") == RunStatus.RUNNING:
                 running += 1
-                overdue += _due(workflow_id, timer, found.get("deadline"), now)
+                overdue += _due(workflow_id, timer, value_type.get("deadline"), now)
         return ClockFacts(
             looked_at=None if looked_at is None else int(looked_at),
             live=live,
             examined=len(listed),
             running=running,
-            overdue=min(overdue, key=lambda one: one.since, default=None),
+            overdue=min(overdue, key=lambda overdue: overdue.since, default=None),
         )
 
 
@@ -269,18 +272,18 @@ def _replicas(info: Mapping[str, str]) -> Iterator[ReplicaSeen]:
         )
 
 
-def _sightings(found: list[bytes]) -> Iterator[Sighting]:
-    for agent_id, at in zip(found[::2], found[1::2], strict=True):
+def _sightings(result: list[bytes]) -> Iterator[Sighting]:
+    for agent_id, at in zip(result[::2], result[1::2], strict=True):
         yield Sighting(agent_id=agent_id.decode(), at=int(float(at)))
 
 
-def platform_troubles(found: Iterable[bytes], now: int) -> tuple[PlatformTrouble, ...]:
+def platform_troubles(result: Iterable[bytes], now: int) -> tuple[PlatformTrouble, ...]:
     """Return which platforms do not answer, by what processes wrote lately."""
-    records: list[Mapping[str, Json]] = sorted(map(load, found), key=lambda one: str(one["kind"]))
+    records: list[Mapping[str, Json]] = sorted(map(load, result), key=lambda item: str(item["kind"]))
     return tuple(
-        PlatformTrouble(kind=one["kind"], since=one["since"], failures=one["failures"], error=one["error"])
-        for one in records
-        if one["at"] > now - TROUBLE_LIFE_S * SECOND
+        PlatformTrouble(kind=record["kind"], since=record["since"], failures=record["failures"], error=record["error"])
+        for record in records
+        if record["at"] > now - TROUBLE_LIFE_S * SECOND
     )
 
 

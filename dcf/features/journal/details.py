@@ -23,25 +23,25 @@ Check: TypeAlias = Callable[[Json], str | None]
 
 def checked_details(kind: EntryKind, details: Mapping[str, Json]) -> dict[str, Json]:
     """Return the details in their usual form; raise InvalidArgument with all that is wrong with them."""
-    found = {name: value for name, value in details.items() if value is not None}
-    if kind is EntryKind.DECISION and isinstance(found.get("options"), str):
-        found["options"] = _as_list(str(found["options"]))
-    wrong = [*_wrong(kind, found)]
+    values = {name: value for name, value in details.items() if value is not None}
+    if kind is EntryKind.DECISION and isinstance(values.get("options"), str):
+        values["options"] = _as_list(str(values["options"]))
+    wrong = [*_wrong(kind, values)]
     if wrong:
         raise InvalidArgument(f"details_json of a {kind}: {' '.join(wrong)}", f"Send {_EXAMPLES[kind]}.")
-    if byte_length(found) > MOST_DETAILS:
+    if byte_length(values) > MOST_DETAILS:
         raise InvalidArgument(
             f"details_json has more than {MOST_DETAILS} bytes.", "Keep what is long in a state's output or an artifact."
         )
-    return found
+    return values
 
 
-def _wrong(kind: EntryKind, found: Mapping[str, Json]) -> Iterator[str]:
+def _wrong(kind: EntryKind, document: Mapping[str, Json]) -> Iterator[str]:
     for name, check in _FIELDS[kind].items():
-        why = check(found[name]) if name in found else None
+        why = check(document[name]) if name in document else None
         if why is not None:
             yield f"'{name}' {why}."
-    missing = [name for name in _NEEDED.get(kind, ()) if name not in found]
+    missing = [name for name in _NEEDED.get(kind, ()) if name not in document]
     if missing:
         yield f"'{missing[0]}' is missing."
 
@@ -49,10 +49,10 @@ def _wrong(kind: EntryKind, found: Mapping[str, Json]) -> Iterator[str]:
 def _as_list(text: str) -> Json:
     """Return the list that a text has as JSON, else the text."""
     try:
-        found: Json = load(text)
+        document: Json = load(text)
     except ValueError:
         return text
-    return found if isinstance(found, list) else text
+    return document if isinstance(document, list) else text
 
 
 def _is_text(value: Json) -> str | None:
@@ -60,7 +60,7 @@ def _is_text(value: Json) -> str | None:
 
 
 def _is_texts(value: Json) -> str | None:
-    is_texts = isinstance(value, list) and all(isinstance(one, str) for one in value) and len(value) <= _MOST_LISTED
+    is_texts = isinstance(value, list) and all(isinstance(item, str) for item in value) and len(value) <= _MOST_LISTED
     return None if is_texts else f"is not a list of at most {_MOST_LISTED} texts"
 
 

@@ -45,34 +45,34 @@ def of_state(path: str) -> str:
 def entry_commands(run: RunKeys, entry: JournalEntry) -> list[Command]:
     """Return the commands that write an entry: a new entry, or an issue that was resolved."""
     text, order = dump_bytes(write_entry(entry)), run.journalorder
-    kept: Command = ("HSET", run.journal, entry.entry_id, text)
+    command: Command = ("HSET", run.journal, entry.entry_id, text)
     if entry.resolution is not None:
-        return [kept, ("ZREM", order, OPEN + entry.place)]
+        return [command, ("ZREM", order, OPEN + entry.place)]
     lists = [ALL, of_kind(entry.kind), of_agent(entry.agent)]
     lists += [] if entry.state is None else [of_state(entry.state)]
     lists += [OPEN] if entry.is_open else []
     members = [part for name in lists for part in (0, name + entry.place)]
-    return [kept, ("HINCRBY", run.journal, BYTES, len(text)), ("ZADD", order, *members)]
+    return [command, ("HINCRBY", run.journal, BYTES, len(text)), ("ZADD", order, *members)]
 
 
-def ask_journal(asked: "Asked", run: RunKeys, wanted: tuple[str, ...]) -> "Callable[[Replies], JournalSeen]":
+def ask_journal(request: "Asked", run: RunKeys, expected: tuple[str, ...]) -> "Callable[[Replies], JournalSeen]":
     """Ask for these entries, how full the journal is, and its last entry. The journal is watched."""
-    order, names = run.journalorder, [name for name in wanted if name != TAIL]
+    order, names = run.journalorder, [name for name in expected if name != TAIL]
     entries: Command = ("HMGET", run.journal, BYTES, *names)
     count: Command = ("ZLEXCOUNT", order, f"[{ALL}", f"({ALL}{AFTER_ALL}")
     last: Command = ("ZRANGE", order, f"({ALL}{AFTER_ALL}", f"[{ALL}", "BYLEX", "REV", "LIMIT", 0, 1)
     for command in (entries, count, last):
-        asked.add(command)
-    asked.watched.append(order)
+        request.add(command)
+    request.watched.append(order)
 
-    def understand(found: "Replies") -> JournalSeen:
-        size, *texts = found.of[entries]
+    def understand(replies: "Replies") -> JournalSeen:
+        size, *texts = replies.of[entries]
         read = {name: read_entry(name, load(text)) for name, text in zip(names, texts, strict=True) if text is not None}
         return JournalSeen(
             entries={name: entry for name, entry in read.items() if entry is not None},
-            count=found.of[count],
+            count=replies.of[count],
             size=int(size or 0),
-            last_at=time_in(found.of[last][0]) if found.of[last] else 0,
+            last_at=time_in(replies.of[last][0]) if replies.of[last] else 0,
         )
 
     return understand

@@ -177,14 +177,14 @@ def write_entry(entry: JournalEntry) -> dict[str, Json]:
 
 def read_entry(entry_id: str, document: Json) -> JournalEntry | None:
     """Read what `write_entry` wrote; None for anything else."""
-    found = object_of(document)
-    if found.get("k") not in frozenset(EntryKind):
+    code = object_of(document)
+    if code.get("k") not in frozenset(EntryKind):
         return None
-    return _ENTRY.read(found, entry_id=entry_id, resolution=_resolution(found.get("r")))
+    return _ENTRY.read(code, entry_id=entry_id, resolution=_resolution(code.get("r")))
 
 
-def _resolution(found: Json) -> Resolution | None:
-    match found:
+def _resolution(document: Json) -> Resolution | None:
+    match document:
         case [str(how), str(by), int(at)]:
             return Resolution(how=how, by=by, at=at)
     return None

@@ -40,14 +40,14 @@ class Journal:
     def add_journal_entry(self, workflow_id: str, wish: AddEntry) -> EntryAdded | Refusal:
         """Add an entry; the same one under the same key is added once. Raise UnknownRun or UnknownState."""
         path = None if wish.state is None else self._plane.place(workflow_id, wish.state).path
-        wanted = replace(wish, state=path, caller=current_author())
+        expected = replace(wish, state=path, caller=current_author())
         states = () if path is None else (path,)
         reads = ReadSet(
-            states=with_scopes(states), agents=states, whole_meta=True, parts=ENTRIES.wanted((wanted.entry_id,))
+            states=with_scopes(states), agents=states, whole_meta=True, parts=ENTRIES.wanted((expected.entry_id,))
         )
 
         def decide(snapshot: Snapshot) -> Decision[EntryAdded | Refusal]:
-            decision = writing.add_entry(snapshot, wanted)
+            decision = writing.add_entry(snapshot, expected)
             full = None if decision.changes is None else unless_full(current_account())
             return decision if full is None else Decision(answer=full)
 
@@ -74,10 +74,10 @@ class Journal:
 
     def issue(self, workflow_id: str, issue: str) -> JournalEntry | Refusal:
         """Return an issue of the journal, open or resolved; refuse an unknown one. Raise UnknownRun."""
-        found = self._transactions.store.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
-        if found.meta is None:
+        snapshot = self._transactions.store.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
+        if snapshot.meta is None:
             raise UnknownRun(workflow_id)
-        entry = (found.part(ENTRIES) or UNSEEN).entries.get(issue)
+        entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(issue)
         return unknown_issue(issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
 
     def each_entry(self, workflow_id: str, query: JournalQuery) -> Iterator[JournalEntry]:

@@ -85,11 +85,11 @@ class JournalReader:
         low = "" if query.since is None else f"{max(0, query.since):016d}"
         high = AFTER_ALL if query.until is None else f"{max(0, query.until):016d}"
         script: Command = ("EVAL", _PAGE, 2, run.journalorder, run.journal)
-        wanted = (0 if query.oldest_first else 1, low, high, query.cursor or "", query.limit, _LOOKED_AT, PAGE_BYTES)
-        exists, (total, last, found) = self._connections.send(("EXISTS", run.meta), (*script, *wanted, *lists))
+        arguments = (0 if query.oldest_first else 1, low, high, query.cursor or "", query.limit, _LOOKED_AT, PAGE_BYTES)
+        exists, (total, last, rows) = self._connections.send(("EXISTS", run.meta), (*script, *arguments, *lists))
         if not exists:
             return None
-        pairs = zip(found[::2], found[1::2], strict=True)
+        pairs = zip(rows[::2], rows[1::2], strict=True)
         entries = [read_entry(name.decode(), load(text)) for name, text in pairs]
         return JournalPage(
             entries=[entry for entry in entries if entry is not None],

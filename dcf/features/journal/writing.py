@@ -161,8 +161,8 @@ def open_issue(
     `key` must be one of its own for each time that the reason arises, as `budget:2`: the same issue is opened once.
     Return More if the journal was not read, after whose last entry the issue comes. Callers ask `has_room`.
     """
-    told, issue = details or {}, entry_id_of(key)
-    if any(one.issue == issue for one in meta.blocked_by):
+    members, issue = details or {}, entry_id_of(key)
+    if any(blocker.issue == issue for blocker in meta.blocked_by):
         return issue, meta
     seen = snapshot.part(ENTRIES)
     if seen is None:
@@ -174,10 +174,10 @@ def open_issue(
         text=text[:LONGEST_ENTRY_TEXT],
         agent=by,
         at=max(snapshot.now, seen.last_at + 1),
-        content=content_of(EntryKind.ISSUE, text, by, state, {**told, "": True}),
+        content=content_of(EntryKind.ISSUE, text, by, state, {**members, "": True}),
         state=state,
         attempt=None if doc is None else doc.attempts,
-        details=told,
+        details=members,
         key=key,
         blocks=True,
     )
@@ -201,15 +201,15 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
         return Decision(answer=refusals.already_resolved(entry))
     done = Resolution(how=wish.how, by=wish.by, at=snapshot.now)
     writes = WriteSet(parts=ENTRIES.written((replace(entry, resolution=done),)))
-    told = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
-    writes.events.append(Event(type="IssueResolved", state=entry.state, data=told))
+    data = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
+    writes.events.append(Event(type="IssueResolved", state=entry.state, data=data))
     after = unblock(writes, snapshot, meta, wish.issue)
-    left = [one for one in meta.blocked_by if one.issue != wish.issue]
+    left = [blocker for blocker in meta.blocked_by if blocker.issue != wish.issue]
     answer: dict[str, Json] = {
         "issue": wish.issue,
         "resolved_by": wish.by,
         "run_status": after.run_status.value,
-        "blocked_by": [one.as_json() for one in left],
+        "blocked_by": [blocker.as_json() for blocker in left],
         "announced": after.announced,
         "hint": _STILL_BLOCKED if left else _ENDED if after.has_ended else _RESOLVED,
     }
@@ -253,8 +253,8 @@ def _written(writes: WriteSet, meta: Meta, entry: JournalEntry) -> Meta:
     writes.put(ENTRIES, (entry,))
     if entry.kind is not EntryKind.ISSUE:
         return meta
-    told: dict[str, Json] = {"issue": entry.entry_id, "agent": entry.agent, "blocks": entry.blocks}
-    writes.events.append(Event(type="IssueOpened", state=entry.state, data=told))
+    data: dict[str, Json] = {"issue": entry.entry_id, "agent": entry.agent, "blocks": entry.blocks}
+    writes.events.append(Event(type="IssueOpened", state=entry.state, data=data))
     if not entry.blocks:
         return meta
     return block(writes, meta, Blocker(issue=entry.entry_id, text=entry.text, since=entry.at), by=entry.agent)

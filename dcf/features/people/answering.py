@@ -193,8 +193,8 @@ def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
 def _misfit(schema: Mapping[str, Json] | bool, answer: Json) -> str | None:
     if byte_length(answer) > LARGEST_ANSWER:
         return f"it has more than {LARGEST_ANSWER} bytes"
-    found = next(iter(misfits(schema, answer)), None)
-    return None if found is None else f"{found.message}{f' (at {found.pointer})' if found.pointer else ''}"
+    misfit = next(iter(misfits(schema, answer)), None)
+    return None if misfit is None else f"{misfit.message}{f' (at {misfit.pointer})' if misfit.pointer else ''}"
 
 
 def output_of(
@@ -210,14 +210,14 @@ def _cause(reply: HumanAnswer) -> str:
 
 def _noted(done: RunDecision, state: str, asking: Asking, reply: HumanAnswer) -> RunDecision:
     """Return the decision, with who answered in the state's document and in the answer."""
-    changes, given = done.changes or WriteSet(), done.answer
-    assert isinstance(given, RunAnswer), "the caller looked"
+    changes, answer = done.changes or WriteSet(), done.answer
+    assert isinstance(answer, RunAnswer), "the caller looked"
     doc = changes.states[state]
     if not doc.waits_outside:  # a loop may have entered it again
         noted = replace(asking, escalates_at=None, answered_by=reply.by.name, choice=reply.choice)
         changes.states[state] = doc.attaching(noted)
-    told = {**given.answer, "choice": reply.choice, "answered_by": reply.by.name}
-    return replace(done, answer=replace(given, answer=told))
+    details = {**answer.answer, "choice": reply.choice, "answered_by": reply.by.name}
+    return replace(done, answer=replace(answer, answer=details))
 
 
 def time_out(

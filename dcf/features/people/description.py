@@ -108,17 +108,17 @@ class HumanTask:
 
     def choice(self, name: str) -> TaskChoice | None:
         """Return the choice of this name; None if it is not offered."""
-        return next((one for one in self.choices if one.name == name), None)
+        return next((choice for choice in self.choices if choice.name == name), None)
 
 
 def read_human_task(document: Json) -> HumanTask:
     """Read a description; raise StateError, which fails the state, with everything in words that is wrong with it."""
     if not isinstance(document, dict):
         raise StateError(INVALID, "The input of a human task is no object: it needs the fields to and title.")
-    found, flaws = _read(document, unknown=frozenset())
+    fields, flaws = _read(document, unknown=frozenset())
     if flaws:
         raise StateError(INVALID, " ".join(f"{message[:1].upper()}{message[1:]}." for _, message in flaws))
-    return HumanTask(**found)
+    return HumanTask(**fields)
 
 
 def flaws_of(template: Template | None) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ def flaws_of(template: Template | None) -> list[tuple[str, str]]:
 
 def _read(document: Mapping[str, Json], unknown: frozenset[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the values of the fields by the names of HumanTask, and what is wrong with the description."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     flaws = [
         (name, f"the human task needs the field '{name}'")
         for name in ("to", "title")
@@ -151,23 +151,23 @@ def _read(document: Mapping[str, Json], unknown: frozenset[str]) -> tuple[dict[s
             flaws.append((name, f"a human task has no field '{clip(name)}'; it has {', '.join(_FIELDS)}"))
             continue
         try:
-            found |= _FIELDS[name](value)
+            fields |= _FIELDS[name](value)
         except (ValueError, InvalidArgument) as error:
             flaws.append((name, str(error).rstrip(".")))
-    flaws += [] if flaws else list(_contradictions(found, unknown))
-    return found, flaws
+    flaws += [] if flaws else list(_contradictions(fields, unknown))
+    return fields, flaws
 
 
-def _contradictions(found: Mapping[str, Any], unknown: frozenset[str]) -> Iterator[tuple[str, str]]:
-    choices = found.get("choices", HumanTask(to=Askees(), title="").choices)
+def _contradictions(document: Mapping[str, Any], unknown: frozenset[str]) -> Iterator[tuple[str, str]]:
+    choices = document.get("choices", HumanTask(to=Askees(), title="").choices)
     names = [choice.name for choice in choices]
-    default = found.get("default")
+    default = document.get("default")
     if default is not None and "choices" not in unknown and default not in names:
         yield "default", f"default is '{default}', which is none of the choices {', '.join(names)}"
-    if found.get("reject_fails") and "choices" not in unknown and REJECT not in names:
+    if document.get("reject_fails") and "choices" not in unknown and REJECT not in names:
         yield "on_reject", f"on_reject is fail, but none of the choices is '{REJECT}'"
-    asked, may_grow = found.get("to"), "escalation" in found or "escalate" in unknown
-    if asked is not None and not asked.groups and not may_grow and set(asked.people) <= set(found.get("not_by", ())):
+    to, may_grow = document.get("to"), "escalation" in document or "escalate" in unknown
+    if to is not None and not to.groups and not may_grow and set(to.people) <= set(document.get("not_by", ())):
         yield "not_by", "everybody in to is also in not_by, so that no one may answer"
 
 
@@ -187,13 +187,13 @@ def _askees(value: Json, field: str) -> Askees:
     named = value if isinstance(value, list) else [value]
     if len(named) > _MOST_NAMES:
         raise ValueError(f"{field} names more than {_MOST_NAMES}")
-    people = [check_id(one, f"a person in {field}") for one in named if isinstance(one, str)]
-    groups = [one["group"] for one in named if isinstance(one, dict) and one.keys() == {"group"}]
-    if len(people) + len(groups) != len(named) or not named or not all(isinstance(one, str) for one in groups):
+    people = [check_id(person, f"a person in {field}") for person in named if isinstance(person, str)]
+    groups = [group["group"] for group in named if isinstance(group, dict) and group.keys() == {"group"}]
+    if len(people) + len(groups) != len(named) or not named or not all(isinstance(group, str) for group in groups):
         raise ValueError(f'{field} must be the id of a person, {{"group": "name"}}, or an array of these')
     return Askees(
         people=tuple(dict.fromkeys(people)),
-        groups=tuple(dict.fromkeys(check_id(one, f"a group in {field}") for one in groups)),
+        groups=tuple(dict.fromkeys(check_id(group, f"a group in {field}") for group in groups)),
     )
 
 
@@ -211,20 +211,20 @@ def _instructions(value: Json) -> dict[str, Any]:
 def _choices(value: Json) -> dict[str, Any]:
     if not isinstance(value, list) or not 0 < len(value) <= _MOST_CHOICES:
         raise ValueError(f'choices must be an array of 1 to {_MOST_CHOICES} choices, such as ["approve", "reject"]')
-    found = tuple(map(_choice, value))
-    if len({choice.name for choice in found}) < len(found):
+    choices = tuple(map(_choice, value))
+    if len({choice.name for choice in choices}) < len(choices):
         raise ValueError("choices has a name twice")
-    return {"choices": found}
+    return {"choices": choices}
 
 
 def _choice(value: Json) -> TaskChoice:
-    given = {"name": value} if isinstance(value, str) else value
-    if not isinstance(given, dict) or not given.keys() <= {"name", "comment"}:
+    choice = {"name": value} if isinstance(value, str) else value
+    if not isinstance(choice, dict) or not choice.keys() <= {"name", "comment"}:
         raise ValueError('a choice is a name, or {"name": "reject", "comment": "required"}')
-    comment = given.get("comment", "optional")
+    comment = choice.get("comment", "optional")
     if comment not in ("required", "optional"):
         raise ValueError('the comment of a choice is "required" or "optional"')
-    name = check_name(_text(given.get("name"), "the name of a choice"), "the name of a choice", _LONGEST_CHOICE)
+    name = check_name(_text(choice.get("name"), "the name of a choice"), "the name of a choice", _LONGEST_CHOICE)
     return TaskChoice(name=name, needs_comment=comment == "required")
 
 
@@ -241,8 +241,8 @@ def _details(value: Json) -> dict[str, Any]:
 
 def _not_by(value: Json) -> dict[str, Any]:
     named = value if isinstance(value, list) else [value]
-    people = [check_id(one, "a person in not_by") for one in named if isinstance(one, str)]
-    demands = [one for one in named if one == {"producers": True}]
+    people = [check_id(person, "a person in not_by") for person in named if isinstance(person, str)]
+    demands = [demand for demand in named if demand == {"producers": True}]
     if len(people) + len(demands) != len(named) or len(named) > _MOST_NAMES:
         raise ValueError('not_by must be the id of a person or agent, {"producers": true}, or an array of these')
     return {"not_by": tuple(dict.fromkeys(people)), "not_by_producers": bool(demands)}

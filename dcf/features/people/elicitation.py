@@ -65,10 +65,10 @@ async def _task(arguments: Arguments, reading: ToolReading) -> Mapping[str, Json
     """Return the task that the call names; None where there is none, which the tool then tells."""
     named = {name: arguments.get(name) for name in ("workflow_id", "state")}
     try:
-        found = await reading.tool("list_human_tasks", **named)
+        listed = await reading.tool("list_human_tasks", **named)
     except MCPError:
         return None
-    tasks: list[Mapping[str, Json]] = found["tasks"]
+    tasks: list[Mapping[str, Json]] = listed["tasks"]
     return tasks[0] if tasks and all(named.values()) else None
 
 
@@ -85,7 +85,7 @@ def _message(task: Mapping[str, Json]) -> str:
 
 def _form(task: Mapping[str, Json]) -> dict[str, Any]:
     """Return the form: the choices, a comment, and the fields of the task's own schema if a form can have them."""
-    choices = [one if isinstance(one, str) else one["name"] for one in task["choices"]]
+    choices = [choice if isinstance(choice, str) else choice["name"] for choice in task["choices"]]
     own = {
         "choice": {"type": "string", "enum": choices, "title": "Choice"},
         "comment": {"type": "string", "title": "Comment", "description": "Why; some choices need it."},
@@ -96,10 +96,10 @@ def _form(task: Mapping[str, Json]) -> dict[str, Any]:
 def _fields(task: Mapping[str, Json]) -> Mapping[str, Json]:
     schema = task.get("schema")
     fields = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    plain = all(isinstance(one, dict) and one.get("type") in _PRIMITIVE for one in fields.values())
-    kept = ("type", "title", "description", "enum", "minimum", "maximum", "default")
+    plain = all(isinstance(field, dict) and field.get("type") in _PRIMITIVE for field in fields.values())
+    members = ("type", "title", "description", "enum", "minimum", "maximum", "default")
     return (
-        {name: {key: one[key] for key in kept if key in one} for name, one in fields.items()}
+        {name: {key: field[key] for key in members if key in field} for name, field in fields.items()}
         if plain and not _OWN & fields.keys()
         else {}
     )
@@ -107,9 +107,9 @@ def _fields(task: Mapping[str, Json]) -> Mapping[str, Json]:
 
 def _filled(arguments: Arguments, answer: ElicitResult, epoch: str) -> Arguments:
     """Return the arguments with what was filled in; without a choice where the person gave none."""
-    given = answer.content if answer.action == "accept" else None
-    if not given or not epoch.isdecimal():
+    content = answer.content if answer.action == "accept" else None
+    if not content or not epoch.isdecimal():
         return arguments
-    fields = {name: value for name, value in given.items() if name not in _OWN and value is not None}
-    filled = {name: given[name] for name in _OWN if given.get(name)}
+    fields = {name: value for name, value in content.items() if name not in _OWN and value is not None}
+    filled = {name: content[name] for name in _OWN if content.get(name)}
     return {**arguments, **filled, "epoch": int(epoch), **({"answer_json": fields} if fields else {})}

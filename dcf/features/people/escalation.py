@@ -25,12 +25,12 @@ def _escalated(state: str, doc: StateDoc, asking: Asking, now: int) -> Decision[
     """Let those of the escalation answer too, and tell those of them who do not know of the task."""
     wider = doc.attaching(asking.escalated())
     fresh = [name for name in asking.escalates_to.names if name not in asking.to.names]
-    told = {"epoch": doc.lease.epoch, "to": [*asking.escalates_to.people], "groups": [*asking.escalates_to.groups]}
+    data = {"epoch": doc.lease.epoch, "to": [*asking.escalates_to.people], "groups": [*asking.escalates_to.groups]}
     return Decision(
         answer=Owed(states=(state,), fired="outside"),
         changes=WriteSet(
             states={state: wider},
-            events=[Event(type="HumanTaskEscalated", state=state, data=told)],
+            events=[Event(type="HumanTaskEscalated", state=state, data=data)],
             notices=[person_notice(name, state, doc, ESCALATED) for name in fresh],
             timers={state: next_look(wider, now)},
         ),

@@ -77,10 +77,10 @@ class WaitingForPeople:
         if query.run is not None:
             page = self._gates.of_run(query.run, query.limit, after, contents=False)
         else:
-            who = GateQuery(
+            gates_asked = GateQuery(
                 limit=query.limit, name=query.person, groups=query.groups, project=query.project, place=after
             )
-            page = self._gates.waiting_for(who, contents=False)
+            page = self._gates.waiting_for(gates_asked, contents=False)
         rows = tuple(
             (gate_row(run, case.state, case.doc, gate), replace(place, after=str(at)))
             for (run, case), at in zip(page.rows, page.places, strict=True)
@@ -95,16 +95,16 @@ class WaitingForPeople:
         if query.run is not None:
             return InboxPage(rows=tuple((row, place) for row in self._blocking(query.run)))
         cursor = read_cursor(place.after)
-        asked = RunQuery(limit=query.limit, blocked=True, project=query.project, cursor=cursor)
-        page = self._run_list.list_runs(asked)
+        issues_asked = RunQuery(limit=query.limit, blocked=True, project=query.project, cursor=cursor)
+        page = self._run_list.list_runs(issues_asked)
         further = None if page.next_cursor is None else replace(place, after=str(page.next_cursor))
-        rows = tuple((row, place) for found in page.rows for row in self._blocking(found.workflow_id))
+        rows = tuple((row, place) for listed in page.rows for row in self._blocking(listed.workflow_id))
         return InboxPage(rows=rows, next_place=further)
 
     def _blocking(self, workflow_id: str) -> list[Row]:
         """Return the issues that block a run; its hold is for operators."""
         blockers = self._runs.read(workflow_id).meta.blocked_by
-        return [_issue(workflow_id, one) for one in blockers if not one.is_hold]
+        return [_issue(workflow_id, blocker) for blocker in blockers if not blocker.is_hold]
 
 
 def _open(case: GateCase, query: HumanTaskQuery) -> Iterator[OpenGate]:
@@ -112,13 +112,13 @@ def _open(case: GateCase, query: HumanTaskQuery) -> Iterator[OpenGate]:
     submission = submission_of(case.doc)
     if submission is None or (query.person is not None and query.person == case.kept.author):
         return
-    for one in submission.open:
-        if one.by_people:
-            is_wanted = query.person is not None and one.people.is_empty  # else it is on the list of tasks
+    for open_gate in submission.open:
+        if open_gate.by_people:
+            is_wanted = query.person is not None and open_gate.people.is_empty  # else it is on the list of tasks
         else:
-            is_wanted = one.kind != "command" and (not one.to or query.person in one.to)
+            is_wanted = open_gate.kind != "command" and (not open_gate.to or query.person in open_gate.to)
         if is_wanted:
-            yield one
+            yield open_gate
 
 
 def _issue(workflow_id: str, blocker: Blocker) -> Row:

@@ -66,24 +66,26 @@ def gate_of(question_id: str | None) -> str | None:
 
 def gates_for_people(doc: StateDoc) -> tuple[OpenGate, ...]:
     """Return the gates of a state that people decide, and that wait."""
-    return tuple(one for one in open_gates(doc) if one.by_people)
+    return tuple(open_gate for open_gate in open_gates(doc) if open_gate.by_people)
 
 
 def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Command]:
     """Return the commands that list what is opened for people: human tasks, also for others from now on, questions."""
-    found: list[Command] = []
+    commands: list[Command] = []
     for path, doc in states.items():  # plain, since each commit comes here, and seldom finds anything
         if not doc.attached:
             continue
         asking = asking_of(doc)
         if asking is not None and waits_for_person(doc):
-            found += _listed(workflow_id, asking, doc.lease.epoch, member(workflow_id, path))
-        for one in open_questions(doc):
-            found += _listed(workflow_id, one, one.asked_at, question_member(workflow_id, path, one.question_id))
+            commands += _listed(workflow_id, asking, doc.lease.epoch, member(workflow_id, path))
+        for question in open_questions(doc):
+            commands += _listed(
+                workflow_id, question, question.asked_at, question_member(workflow_id, path, question.question_id)
+            )
         for gate in gates_for_people(doc):
             entry = question_member(workflow_id, path, gate_id(gate.name))
-            found += _listed(workflow_id, gate, gate.since, entry)
-    return found
+            commands += _listed(workflow_id, gate, gate.since, entry)
+    return commands
 
 
 def _listed(workflow_id: str, asking: Asking | Open | OpenGate, at: int, entry: str) -> list[Command]:

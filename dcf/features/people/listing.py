@@ -71,10 +71,10 @@ def read_place(text: str | None) -> TaskCursor | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
     if text is None:
         return None
-    found = _CURSOR.match(text)
-    if found is None:
+    match = _CURSOR.match(text)
+    if match is None:
         raise unknown_cursor()
-    return TaskCursor(epoch=int(found[1]), entry=found[2])
+    return TaskCursor(epoch=int(match[1]), entry=match[2])
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,8 @@ def _asked(task: HumanTask, *, whole: bool) -> Mapping[str, Json]:
     return {
         "instructions": task.instructions,
         "choices": [
-            {"name": one.name, "comment": "required"} if one.needs_comment else one.name for one in task.choices
+            {"name": choice.name, "comment": "required"} if choice.needs_comment else choice.name
+            for choice in task.choices
         ],
         "schema": task.schema,
         "not_by": excluded or None,

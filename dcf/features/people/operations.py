@@ -103,12 +103,12 @@ class People:
             run = producers.taken_from
         return Produced(epoch=doc.lease.epoch, by=by, names=names)
 
-    def _read(self, workflow_id: str, found: Producers) -> Producers:
+    def _read(self, workflow_id: str, producers: Producers) -> Producers:
         last, is_more = "0", True
         while is_more:
             page = self._history.after(workflow_id, last, _PAGE)
-            for one in page:
-                found.saw(one.type, one.state, one.data, one.by)
-                last = one.event_id
+            for event in page:
+                producers.saw(event.type, event.state, event.data, event.by)
+                last = event.event_id
             is_more = len(page) == _PAGE
-        return found
+        return producers

@@ -23,19 +23,19 @@ from dcf.values.refusal import Refusal
 _NAMED = 4
 
 
-def whom(asked: Asking) -> str:
+def whom(asking: Asking) -> str:
     """Return in words whom a task is for."""
-    named = [*asked.to.people[:_NAMED], *(f"the group {name}" for name in asked.to.groups[:_NAMED])]
-    more = len(asked.to.people) + len(asked.to.groups) - len(named)
+    named = [*asking.to.people[:_NAMED], *(f"the group {name}" for name in asking.to.groups[:_NAMED])]
+    more = len(asking.to.people) + len(asking.to.groups) - len(named)
     return " or ".join([*named, *([f"{more} others"] if more > 0 else [])]) or "nobody"
 
 
-def not_asked(state: str, asked: Asking, person: str, groups: Iterable[str]) -> Refusal:
+def not_asked(state: str, asking: Asking, person: str, groups: Iterable[str]) -> Refusal:
     """Refuse an answer of somebody else."""
     of = " and ".join(sorted(groups))
     return Refusal(
         code="not_asked",
-        message=f"State '{state}' waits for {whom(asked)}, not for '{person}'{f' of {of}' if of else ''}.",
+        message=f"State '{state}' waits for {whom(asking)}, not for '{person}'{f' of {of}' if of else ''}.",
         hint="Answer as one of these, or for one of these groups; an operator can end the state with `resolve_state`.",
     )
 
@@ -68,13 +68,13 @@ def produced_it(state: str, person: str, source: str, *, by_key: bool) -> Refusa
     )
 
 
-def already_answered(state: str, doc: StateDoc, asked: Asking) -> StateRefusal:
+def already_answered(state: str, doc: StateDoc, asking: Asking) -> StateRefusal:
     """Refuse an answer that came after another, and tell whose."""
     at = "" if doc.finished_at is None else f" at {to_text(doc.finished_at)}"
-    who = "its deadline" if asked.answered_by is None else f"'{asked.answered_by}'"
+    answerer = "its deadline" if asking.answered_by is None else f"'{asking.answered_by}'"
     return StateRefusal(
         code="already_answered",
-        message=f"State '{state}' was answered by {who} with '{escaped(asked.choice or '')}'{at}.",
+        message=f"State '{state}' was answered by {answerer} with '{escaped(asking.choice or '')}'{at}.",
         hint="Nothing is to be done; the first answer counts.",
         doc=doc,
     )
@@ -101,7 +101,7 @@ def is_no_human_task(state: str, doc: StateDoc) -> StateRefusal:
 
 def no_such_choice(state: str, task: HumanTask, choice: str) -> Refusal:
     """Refuse a choice that is not offered."""
-    offered = ", ".join(one.name for one in task.choices)
+    offered = ", ".join(choice.name for choice in task.choices)
     return Refusal(
         code="invalid_answer",
         message=f"State '{state}' offers no choice '{escaped(choice)}'.",

@@ -81,29 +81,33 @@ _TAKE_OFF_GATE: Final = take_off_unless(
 
 def ended_commands(run: RunKeys, changes: WriteSet, seen: Snapshot) -> list[Command]:
     """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
-    found: list[Command] = []
+    commands: list[Command] = []
     for path, before in (*seen.states.items(), *seen.void.items()):
         if not before.attached or path not in changes.states:
             continue
         after, asking = changes.states[path], asking_of(before)
-        found += _closed_questions(run, path, before, after)
-        found += _closed_gates(run, path, before, after)
-        found += unlisted_commands(run, path, before, after)
+        commands += _closed_questions(run, path, before, after)
+        commands += _closed_gates(run, path, before, after)
+        commands += unlisted_commands(run, path, before, after)
         if asking is not None and waits_for_person(before) and not waits_for_person(after):
-            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, asking)]
-    return found
+            commands += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, asking)]
+    return commands
 
 
 def _closed_questions(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
-    left = {one.question_id for one in open_questions(after)}
-    gone = [one for one in open_questions(before) if one.question_id not in left]
-    return [_unlist_question(key, run, path, one.question_id) for one in gone for key in lists_of(run.workflow_id, one)]
+    left = {question.question_id for question in open_questions(after)}
+    closed = [question for question in open_questions(before) if question.question_id not in left]
+    return [
+        _unlist_question(key, run, path, question.question_id)
+        for question in closed
+        for key in lists_of(run.workflow_id, question)
+    ]
 
 
 def _closed_gates(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
-    left = {one.name for one in gates_for_people(after)}
-    gone = [one for one in gates_for_people(before) if one.name not in left]
-    return [_unlist_gate(key, run, path, one.name) for one in gone for key in lists_of(run.workflow_id, one)]
+    left = {open_gate.name for open_gate in gates_for_people(after)}
+    closed = [open_gate for open_gate in gates_for_people(before) if open_gate.name not in left]
+    return [_unlist_gate(key, run, path, gate.name) for gate in closed for key in lists_of(run.workflow_id, gate)]
 
 
 def _unlist_gate(key: str, run: RunKeys, path: str, name: str) -> Command:
@@ -132,63 +136,63 @@ class HumanTasks:
         now, place, looked = micros(clock), query.place, 0
         rows: list[HumanTaskRow] = []
         while looked < _LOOKED_AT:
-            wanted = query.limit - len(rows) + _SPARE
-            found = self._entries(lists, place, wanted)
-            for one, row in self._rows(found, lists, now):
-                place = one
+            count = query.limit - len(rows) + _SPARE
+            entries = self._entries(lists, place, count)
+            for place_of_row, row in self._rows(entries, lists, now):
+                place = place_of_row
                 if row is not None and row.is_wanted(query):
                     rows.append(row)
                 if len(rows) == query.limit:
-                    return HumanTaskPage(now=now, rows=tuple(rows), next_place=one)
-            looked += len(found)
-            if len(found) < wanted:
+                    return HumanTaskPage(now=now, rows=tuple(rows), next_place=place_of_row)
+            looked += len(entries)
+            if len(entries) < count:
                 return HumanTaskPage(now=now, rows=tuple(rows), next_place=None)
         return HumanTaskPage(now=now, rows=tuple(rows), next_place=place)
 
-    def _entries(self, lists: Sequence[str], place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
+    def _entries(self, lists: Sequence[str], place: TaskCursor | None, count: int) -> list[TaskCursor]:
         """Return `wanted` entries after the place, of all these lists together, each once."""
-        found = merge(*(self._after(key, place, wanted) for key in lists), key=_order)
-        return list(islice(dict.fromkeys(found), wanted))
+        entries = merge(*(self._after(key, place, count) for key in lists), key=_order)
+        return list(islice(dict.fromkeys(entries), count))
 
-    def _after(self, key: str, place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
+    def _after(self, key: str, place: TaskCursor | None, count: int) -> list[TaskCursor]:
         """Return `wanted` entries of a list after the place. Tasks opened at one moment are ordered by name."""
-        low, skipped, found = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
-        while len(found) < wanted:
-            page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, wanted, "WITHSCORES")
+        low, skipped, cursors = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
+        while len(cursors) < count:
+            page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, count, "WITHSCORES")
             (raw,) = self._connections.send(page)
             scored = zip(raw[::2], raw[1::2], strict=True)
             entries = [TaskCursor(epoch=int(float(score)), entry=name.decode()) for name, score in scored]
-            found += [one for one in entries if place is None or place.is_before(one.epoch, one.entry)]
+            cursors += [entry for entry in entries if place is None or place.is_before(entry.epoch, entry.entry)]
             skipped += len(entries)
-            if len(entries) < wanted:
+            if len(entries) < count:
                 break
-        return found
+        return cursors
 
     def _rows(
-        self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
+        self, task_cursors: Sequence[TaskCursor], lists: Sequence[str], now: int
     ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
         """Return the entries with their documents; None for entries that no longer wait, which are taken off."""
-        form, named = self._connections.form, [read_member(one.entry) for one in found]
-        questions = [question_of(one.entry) for one in found]
-        asked = [
+        form, named = self._connections.form, [read_member(item.entry) for item in task_cursors]
+        questions = [question_of(item.entry) for item in task_cursors]
+        commands = [
             command
             for (workflow_id, path), question in zip(named, questions, strict=True)
             for command in _reads(form, RunKeys(workflow_id), path, question)
         ]
-        replies = iter(self._connections.ask(*asked) if asked else ())
+        replies = iter(self._connections.ask(*commands) if commands else ())
         rows: list[tuple[TaskCursor, HumanTaskRow | None]] = []
         stale: list[Command] = []
-        for one, (workflow_id, path), question in zip(found, named, questions, strict=True):
-            row = _row(form, one, workflow_id, path, question, (next(replies), next(replies), next(replies)))
-            if row is None and one.epoch < now - _BEING_OPENED:
+        for place, (workflow_id, path), question in zip(task_cursors, named, questions, strict=True):
+            row = _row(form, place, workflow_id, path, question, (next(replies), next(replies), next(replies)))
+            if row is None and place.epoch < now - _BEING_OPENED:
                 run, on = RunKeys(workflow_id), (*lists, ALL_ASKED, asked_in(workflow_id))
                 if question is None:
-                    stale += [_unlist(key, run, path, one.epoch) for key in on]
+                    stale += [_unlist(key, run, path, place.epoch) for key in on]
                 elif (gate := gate_of(question)) is not None:
                     stale += [_unlist_gate(key, run, path, gate) for key in on]
                 else:
                     stale += [_unlist_question(key, run, path, question) for key in on]
-            rows.append((one, row))
+            rows.append((place, row))
         if stale:
             ask(self._connections, *stale)
         return rows
@@ -222,24 +226,32 @@ def _row(
     question: str | None,
     replies: tuple[Reply, Reply, Reply],
 ) -> HumanTaskRow | None:
-    meta, state, given = replies
+    meta, state, talk_text = replies
     facts = (None if isinstance(meta, Exception) else form.values(FACTS, meta)) or {}
     is_running, project = facts.get("status") == RunStatus.RUNNING, facts.get("project")
     text = None if isinstance(state, Exception) else form.text(state)
     doc = read_text(text) if is_running and text is not None else None
     if doc is None:
         return None
-    about, gate = None if isinstance(given, Exception) else form.text(given), gate_of(question)
+    about, gate = None if isinstance(talk_text, Exception) else form.text(talk_text), gate_of(question)
     if gate is not None:
-        waiting = (one for one in gates_for_people(doc) if one.name == gate)
+        waiting = (open_gate for open_gate in gates_for_people(doc) if open_gate.name == gate)
         row = HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, project=project)
-        return next((replace(row, gate=one) for one in waiting), None)
+        return next((replace(row, gate=gate) for gate in waiting), None)
     if question is not None:
-        found = None if about is None else read_talk(load(about)).question(question)
-        if found is None or not any(one.question_id == question for one in open_questions(doc)):
+        asked_question = None if about is None else read_talk(load(about)).question(question)
+        if asked_question is None or not any(
+            open_question.question_id == question for open_question in open_questions(doc)
+        ):
             return None
         return HumanTaskRow(
-            place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, question=found, project=project
+            place=place,
+            workflow_id=workflow_id,
+            state=path,
+            doc=doc,
+            task=None,
+            question=asked_question,
+            project=project,
         )
     if not waits_for_person(doc):
         return None

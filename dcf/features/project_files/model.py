@@ -82,12 +82,12 @@ class FoundFile:
 def pieces_of(file: ProjectFile) -> list[FilePiece]:
     """Return the pieces of a file, the first of a very long one."""
     lines = str(redact(file.text).value).splitlines()
-    found = []
+    file_pieces = []
     for at in range(0, max(1, len(lines)), LINES)[:MOST_PIECES_OF_FILE]:
         text = "\n".join(lines[at : at + LINES])[:_LONGEST_TEXT]
         content = content_fingerprint([file.kind, text])
-        found.append(FilePiece(path=file.path, kind=file.kind, line=at + 1, text=text, content=content))
-    return found
+        file_pieces.append(FilePiece(path=file.path, kind=file.kind, line=at + 1, text=text, content=content))
+    return file_pieces
 
 
 def as_entry(piece: FilePiece, project: str, at: int) -> TextEntry:

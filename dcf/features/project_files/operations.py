@@ -48,21 +48,21 @@ class ProjectFiles:
     def index(self, project: str, files: Iterable[ProjectFile]) -> Indexed | Refusal:
         """Index these files in place of those that the project had. A repetition continues where this one ended."""
         before = {hit.entry_id: str(hit.document.get("content")) for hit in self._entries(project)}
-        kept, paths, written, now = set[str](), set[str](), 0, self._index.now()
+        indexed, paths, written, now = set[str](), set[str](), 0, self._index.now()
         for piece in (piece for file in files for piece in pieces_of(file)):
             paths.add(piece.path)
             entry_id = piece.entry_id(project)
-            kept.add(entry_id)
+            indexed.add(entry_id)
             if before.get(entry_id) == piece.content:
                 continue
             refusal = self._put(piece, project, now)
             if refusal is not None:
                 return refusal
             written += 1
-        gone = before.keys() - kept
-        for entry_id in gone:
+        removed = before.keys() - indexed
+        for entry_id in removed:
             self._index.remove(entry_id)
-        return Indexed(files=len(paths), written=written, unchanged=len(kept) - written, removed=len(gone))
+        return Indexed(files=len(paths), written=written, unchanged=len(indexed) - written, removed=len(removed))
 
     def search(self, query: TextQuery, project: str | None, kinds: Sequence[FileKind], limit: int) -> list[FoundFile]:
         """Return the best pieces of files of these kinds, of a project or of all."""
@@ -75,11 +75,11 @@ class ProjectFiles:
                 path=str(hit.document["path"]),
                 kind=hit.document["kind"],
                 line=int(hit.document["line"]),
-                text=one.body,
+                text=entry.body,
                 score=hit.score,
             )
-            for hit, one in zip(hits, stored, strict=True)
-            if one is not None
+            for hit, entry in zip(hits, stored, strict=True)
+            if entry is not None
         ]
 
     def _put(self, piece: FilePiece, project: str, now: int) -> Refusal | None:

@@ -108,11 +108,11 @@ class ProjectPut:
     changed: bool
 
 
-def read_places(given: Json, *, name: str) -> tuple[ProjectPlace, ...]:
+def read_places(places: Json, *, name: str) -> tuple[ProjectPlace, ...]:
     """Read paths: texts, or objects with path and machine; raise InvalidArgument for anything else."""
-    if not isinstance(given, list) or len(given) > MOST_PATHS:
+    if not isinstance(places, list) or len(places) > MOST_PATHS:
         raise InvalidArgument(f"{name} is no list of at most {MOST_PATHS} paths.", f'Send {name} as ["/srv/shop"].')
-    return tuple(dict.fromkeys(_place(one, name) for one in given))
+    return tuple(dict.fromkeys(_place(place, name) for place in places))
 
 
 def place_of(path: str, machine: str | None, *, name: str = "path") -> ProjectPlace:
@@ -151,13 +151,13 @@ read_project: Final = _PROJECT.read
 """Read what `write_project` wrote."""
 
 
-def _place(given: Json, name: str) -> ProjectPlace:
-    if isinstance(given, str):
-        return place_of(given, None, name=name)
-    if isinstance(given, dict) and isinstance(given.get("path"), str) and given.keys() <= {"path", "machine"}:
-        machine = given.get("machine")
+def _place(place: Json, name: str) -> ProjectPlace:
+    if isinstance(place, str):
+        return place_of(place, None, name=name)
+    if isinstance(place, dict) and isinstance(place.get("path"), str) and place.keys() <= {"path", "machine"}:
+        machine = place.get("machine")
         if machine is None or isinstance(machine, str):
-            return place_of(given["path"], machine, name=name)
+            return place_of(place["path"], machine, name=name)
     raise InvalidArgument(
         f"{name} has an entry that is no path.", 'An entry is "/srv/shop" or {"path": "/srv/shop", "machine": "ci-1"}.'
     )

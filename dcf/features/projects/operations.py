@@ -39,10 +39,10 @@ class Projects:
 
     def read(self, project_id: str) -> Project:
         """Return a project; raise UnknownProject if there is none."""
-        found = self.those([project_id])
-        if not found:
+        projects = self.those([project_id])
+        if not projects:
             raise UnknownProject(project_id)
-        return found[0]
+        return projects[0]
 
     def those(self, project_ids: Sequence[str]) -> list[Project]:
         """Return those of these projects that there are."""
@@ -51,12 +51,12 @@ class Projects:
     def at(self, path: str, machine: str | None, within: str | None = None) -> Project | Refusal:
         """Return the project that has a path, in a project that the caller is bound to; raise UnknownProject."""
         place = place_of(path, machine)
-        found = [one for one in self._store.at(place.path, machine) if within in (None, one)]
-        if len(found) > 1:
-            return ambiguous_path(place.path, found)
-        if not found:
+        projects = [project_id for project_id in self._store.at(place.path, machine) if within in (None, project_id)]
+        if len(projects) > 1:
+            return ambiguous_path(place.path, projects)
+        if not projects:
             raise UnknownProject(place.path)
-        return self.read(found[0])
+        return self.read(projects[0])
 
     def use_of(self, project_id: str) -> ProjectUse:
         """Return how a project is used."""
@@ -65,7 +65,7 @@ class Projects:
     def page(self, cursor: str | None, limit: int) -> ProjectPage:
         """Return a page of all projects."""
         entries, total = self._store.page(read_time_and_id(cursor), limit)
-        known = {one.project_id: one for one in self._store.read([name for _, name in entries])}
+        known = {project.project_id: project for project in self._store.read([name for _, name in entries])}
         is_more = len(entries) == limit
         last = f"{entries[-1][0]}:{entries[-1][1]}" if entries and is_more else None
         return ProjectPage(

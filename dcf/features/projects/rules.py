@@ -28,29 +28,29 @@ _LONGEST_DESCRIPTION: Final = 20_000
 _MOST_FEATURES: Final = 200
 
 
-def put(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
+def put(project_found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
     """Return the project as it is to be stored; refuse what would take something from somebody."""
-    taken = next((place for place, holder in found.holders.items() if holder != wish.project_id), None)
+    taken = next((place for place, holder in project_found.holders.items() if holder != wish.project_id), None)
     if taken is not None:
         return path_taken(taken.path, taken.machine)
-    before = found.project
+    before = project_found.project
     if before is None:
-        return _created(found, wish)
-    wanted = _wanted(before, wish)
-    replaced = [name for name in _GUARDED if _differs(before, wanted, name)]
+        return _created(project_found, wish)
+    project = _wanted(before, wish)
+    replaced = [name for name in _GUARDED if _differs(before, project, name)]
     if replaced and wish.revision != before.revision:
         return project_differs(before.project_id, before.revision, replaced)
-    if wanted == before:
+    if project == before:
         return ProjectPut(project=before, existed=True, changed=False)
-    check_sizes(wanted)
-    changed = replace(wanted, revision=before.revision + 1, updated_at=found.now)
+    check_sizes(project)
+    changed = replace(project, revision=before.revision + 1, updated_at=project_found.now)
     return ProjectPut(project=changed, existed=True, changed=True)
 
 
 def check_sizes(project: Project) -> None:
     """Raise TooLarge or InvalidArgument where a project says too much."""
-    told = [project.description, dict(project.git), list(project.features), dict(project.metadata)]
-    if byte_length(told) > MOST_BYTES:
+    sized = [project.description, dict(project.git), list(project.features), dict(project.metadata)]
+    if byte_length(sized) > MOST_BYTES:
         raise TooLarge(
             f"A project says at most {MOST_BYTES} bytes of itself.", "Put long texts into artifacts or findings."
         )
@@ -74,11 +74,11 @@ _GUARDED: Final = ("name", "description", "features", "metadata")
 """Fields that only a caller that has seen the present values may replace."""
 
 
-def _created(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
-    if found.count >= MOST_PROJECTS:
-        return too_many_projects(found.count, MOST_PROJECTS, "in all")
-    if found.own_count >= MOST_OF_ONE:
-        return too_many_projects(found.own_count, MOST_OF_ONE, "of yours")
+def _created(project_found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
+    if project_found.count >= MOST_PROJECTS:
+        return too_many_projects(project_found.count, MOST_PROJECTS, "in all")
+    if project_found.own_count >= MOST_OF_ONE:
+        return too_many_projects(project_found.own_count, MOST_OF_ONE, "of yours")
     made = Project(
         project_id=wish.project_id,
         name=wish.name or wish.project_id,
@@ -87,9 +87,9 @@ def _created(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
         git=wish.git or {},
         features=tuple(wish.features or ()),
         metadata=wish.metadata or {},
-        created_at=found.now,
+        created_at=project_found.now,
         created_by=wish.by,
-        updated_at=found.now,
+        updated_at=project_found.now,
     )
     check_sizes(made)
     return ProjectPut(project=made, existed=False, changed=True)
@@ -97,7 +97,7 @@ def _created(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
 
 def _wanted(before: Project, wish: ProjectWish) -> Project:
     forgotten = set(wish.forget)
-    kept = [one for one in before.paths if one not in forgotten]
+    paths = [path for path in before.paths if path not in forgotten]
     return replace(
         before,
         name=before.name if wish.name is None else wish.name,
@@ -105,10 +105,10 @@ def _wanted(before: Project, wish: ProjectWish) -> Project:
         git=before.git if wish.git is None else wish.git,
         features=before.features if wish.features is None else tuple(wish.features),
         metadata=before.metadata if wish.metadata is None else wish.metadata,
-        paths=tuple(dict.fromkeys((*kept, *wish.paths))),
+        paths=tuple(dict.fromkeys((*paths, *wish.paths))),
     )
 
 
-def _differs(before: Project, wanted: Project, name: str) -> bool:
-    known, wished = getattr(before, name), getattr(wanted, name)
+def _differs(before: Project, project: Project, name: str) -> bool:
+    known, wished = getattr(before, name), getattr(project, name)
     return bool(known != wished and known not in (None, (), {}))

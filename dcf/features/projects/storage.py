@@ -70,8 +70,8 @@ class ProjectStore:
         barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
-            found = _read(self._connections.form, connection, project_id, places, author)
-            answer = self._attempts.result_of(connection, barrier, lambda: decide(found))
+            stored = _read(self._connections.form, connection, project_id, places, author)
+            answer = self._attempts.result_of(connection, barrier, lambda: decide(stored))
             if not isinstance(answer, ProjectPut) or not answer.changed:
                 self._attempts.let_go(connection, barrier)
                 return answer
@@ -80,7 +80,7 @@ class ProjectStore:
             if refusal is not None:
                 self._attempts.let_go(connection, barrier)
                 return refusal
-            commit(connection, list(_commands(self._connections.form, found, answer.project)))
+            commit(connection, list(_commands(self._connections.form, stored, answer.project)))
             self._attempts.confirm(connection, barrier)
             settle(self._connections, counted.key, counted.owner, counted.size, mark)
             return answer
@@ -96,34 +96,40 @@ class ProjectStore:
     def read(self, project_ids: Sequence[str]) -> list[Project]:
         """Return those of these projects that there are."""
         form = self._connections.form
-        found = self._connections.send(*(form.read(project(one)) for one in project_ids)) if project_ids else []
-        return [read_project(load(text)) for text in map(form.text, found) if text is not None]
+        replies = (
+            self._connections.send(*(form.read(project(project_id)) for project_id in project_ids))
+            if project_ids
+            else []
+        )
+        return [read_project(load(text)) for text in map(form.text, replies) if text is not None]
 
     def at(self, path: str, machine: str | None) -> list[str]:
         """Return the ids of the projects that have a path, on this machine or on any."""
-        (found,) = self._connections.send(("HGETALL", projects_at(path)))
-        held = dict(zip((one.decode() for one in found[::2]), (one.decode() for one in found[1::2]), strict=True))
+        (pairs,) = self._connections.send(("HGETALL", projects_at(path)))
+        by_machine = dict(
+            zip((part.decode() for part in pairs[::2]), (part.decode() for part in pairs[1::2]), strict=True)
+        )
         if machine is None:
-            return list(dict.fromkeys(held.values()))
-        one = held.get(machine) or held.get("")
-        return [] if one is None else [one]
+            return list(dict.fromkeys(by_machine.values()))
+        project_id = by_machine.get(machine) or by_machine.get("")
+        return [] if project_id is None else [project_id]
 
     def page(self, after: tuple[int, str] | None, limit: int) -> tuple[list[tuple[int, str]], int]:
         """Return ids of projects with their last use, the newest first, after a place, and how many there are."""
         high = "+inf" if after is None else str(after[0])
-        found, skipped = list[tuple[int, str]](), 0
-        while len(found) < limit:
+        result, skipped = list[tuple[int, str]](), 0
+        while len(result) < limit:
             entries: Command = (
                 *("ZRANGE", PROJECTS, high, "-inf", "BYSCORE", "REV", "LIMIT", skipped, limit + 1),
                 "WITHSCORES",
             )
             count, raw = self._connections.send(("ZCARD", PROJECTS), entries)
-            page = [(int(float(at)), one.decode()) for one, at in zip(raw[::2], raw[1::2], strict=True)]
-            found += [one for one in page if after is None or one < after]
+            page = [(int(float(at)), letta.decode()) for letta, at in zip(raw[::2], raw[1::2], strict=True)]
+            result += [entry for entry in page if after is None or entry < after]
             skipped += len(page)
             if len(page) <= limit:
                 break
-        return found[:limit], int(count)
+        return result[:limit], int(count)
 
     def use_of(self, project_id: str) -> ProjectUse:
         """Return how a project is used."""
@@ -140,13 +146,13 @@ class ProjectStore:
         count, *by_status = (sum(replies[first : first + shards]) for first in range(0, len(counts), shards))
         ids = newest(replies[len(counts) :], _NEWEST_RUNS)
         form = self._connections.form
-        replies = self._connections.send(*(form.members(RunKeys(one).meta, _AGENTS) for one in ids)) if ids else []
-        found = [form.values(_AGENTS, reply) or {} for reply in replies]
-        agents = [one for own in found if "agents" in own for one in agents_in(own["agents"])]
+        replies = self._connections.send(*(form.members(RunKeys(run).meta, _AGENTS) for run in ids)) if ids else []
+        agents_read = [form.values(_AGENTS, reply) or {} for reply in replies]
+        agents = [agent for own in agents_read if "agents" in own for agent in agents_in(own["agents"])]
         return ProjectUse(
             last_used=None if score is None else int(float(score)),
             runs=count,
-            by_status={status.value: one for status, one in zip(RunStatus, by_status, strict=True) if one},
+            by_status={status.value: count for status, count in zip(RunStatus, by_status, strict=True) if count},
             newest=ids,
             agents=list(dict.fromkeys(agents)),
         )
@@ -160,17 +166,17 @@ class ProjectStore:
             opening: list[Command] = [("WATCH", project(project_id)), form.read(project(project_id))]
             _, reply = map(checked, exchange(connection, opening))
             text = form.text(reply)
-            found = None if text is None else read_project(load(text))
-            gone: list[Command] = [("DEL", project(project_id)), ("ZREM", PROJECTS, project_id)]
-            if found is not None:
-                gone += [("ZREM", projects_of(found.created_by), project_id)]
-                gone += [("HDEL", projects_at(one.path), one.machine) for one in found.paths]
-            commit(connection, gone)
+            result = None if text is None else read_project(load(text))
+            commands: list[Command] = [("DEL", project(project_id)), ("ZREM", PROJECTS, project_id)]
+            if result is not None:
+                commands += [("ZREM", projects_of(result.created_by), project_id)]
+                commands += [("HDEL", projects_at(path.path), path.machine) for path in result.paths]
+            commit(connection, commands)
             self._attempts.confirm(connection, barrier)
-            if found is not None:
-                counted = _counted(found)
+            if result is not None:
+                counted = _counted(result)
                 ask(self._connections, forget_counted(counted.owner, counted.key))
-            return found is not None
+            return result is not None
 
         return self._attempts.until_done(once)
 
@@ -186,28 +192,28 @@ def _counted(project_record: Project) -> CountedDocument:
 def _read(
     form: DocumentForm, connection: Connection, project_id: str, places: Sequence[ProjectPlace], author: str
 ) -> ProjectFound:
-    own, held = projects_of(author), [projects_at(one.path) for one in places]
-    asked: list[Command] = [("HGET", key, one.machine) for key, one in zip(held, places, strict=True)]
+    own, place_keys = projects_of(author), [projects_at(place.path) for place in places]
+    commands: list[Command] = [("HGET", key, place.machine) for key, place in zip(place_keys, places, strict=True)]
     opening: list[Command] = [
-        ("WATCH", project(project_id), PROJECTS, *held),
+        ("WATCH", project(project_id), PROJECTS, *place_keys),
         *(("TIME",), form.read(project(project_id)), ("ZCARD", PROJECTS), ("ZCARD", own)),
-        *asked,
+        *commands,
     ]
     _, clock, document, count, own_count, *holders = map(checked, exchange(connection, opening))
     text = form.text(document)
     return ProjectFound(
         now=micros(clock),
         project=None if text is None else read_project(load(text)),
-        holders={one: who.decode() for one, who in zip(places, holders, strict=True) if who is not None},
+        holders={place: holder.decode() for place, holder in zip(places, holders, strict=True) if holder is not None},
         count=count,
         own_count=own_count,
     )
 
 
-def _commands(form: DocumentForm, found: ProjectFound, wanted: Project) -> Iterable[Command]:
-    one, before = wanted.project_id, () if found.project is None else found.project.paths
-    yield form.put(project(one), dump(write_project(wanted)))
-    yield ("ZADD", PROJECTS, found.now, one)
-    yield ("ZADD", projects_of(wanted.created_by), wanted.created_at, one)
-    yield from (("HSET", projects_at(at.path), at.machine, one) for at in wanted.paths)
-    yield from (("HDEL", projects_at(at.path), at.machine) for at in before if at not in wanted.paths)
+def _commands(form: DocumentForm, project_found: ProjectFound, changed: Project) -> Iterable[Command]:
+    project_name, before = changed.project_id, () if project_found.project is None else project_found.project.paths
+    yield form.put(project(project_name), dump(write_project(changed)))
+    yield ("ZADD", PROJECTS, project_found.now, project_name)
+    yield ("ZADD", projects_of(changed.created_by), changed.created_at, project_name)
+    yield from (("HSET", projects_at(at.path), at.machine, project_name) for at in changed.paths)
+    yield from (("HDEL", projects_at(at.path), at.machine) for at in before if at not in changed.paths)

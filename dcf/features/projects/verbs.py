@@ -182,15 +182,17 @@ def get_project(
 ) -> Answered[ReadProject] | Refusal:
     """Read a project by its id, or by a directory that you work in, with how its runs stand."""
     if path is not None:
-        found = on.projects.at(path, machine, project)
-        if isinstance(found, Refusal):
-            return found
+        project_read = on.projects.at(path, machine, project)
+        if isinstance(project_read, Refusal):
+            return project_read
     elif project is not None:
-        found = on.projects.read(project)
+        project_read = on.projects.read(project)
     else:
         raise InvalidArgument("Neither project nor path was given.", "Pass the project's id, or a directory of it.")
-    shown = found.as_json() | _limits_shown(on, found.project_id)
-    return Answered(ReadProject, {"project": shown, "overview": _overview_of(on.projects.use_of(found.project_id))})
+    shown = project_read.as_json() | _limits_shown(on, project_read.project_id)
+    return Answered(
+        ReadProject, {"project": shown, "overview": _overview_of(on.projects.use_of(project_read.project_id))}
+    )
 
 
 @verb(
@@ -286,16 +288,16 @@ def _limits_shown(on: "Application", project: str) -> dict[str, Json]:
 
 
 def _only(projects: "Projects", project_id: str) -> dict[str, Json]:
-    found = projects.those([project_id])
-    used = projects.use_of(project_id).last_used if found else None
-    rows = [_row(item.as_json(), used) for item in found]
+    projects_read = projects.those([project_id])
+    used = projects.use_of(project_id).last_used if projects_read else None
+    rows = [_row(item.as_json(), used) for item in projects_read]
     return {"projects": rows, "total": len(rows)}
 
 
 def _row(shown: dict[str, Json], used: int | None) -> dict[str, Json]:
     """Return a line of the list: without what may be long."""
-    kept = {name: value for name, value in shown.items() if name not in {"description", "features", "metadata"}}
-    return kept | {"last_used_at": None if used is None else to_text(used)}
+    values = {name: value for name, value in shown.items() if name not in {"description", "features", "metadata"}}
+    return values | {"last_used_at": None if used is None else to_text(used)}
 
 
 add_tools(__name__)

@@ -62,7 +62,7 @@ class Ask:
 
     def __post_init__(self) -> None:
         check_text(self.text, "question")
-        if len(self.choices) > MOST_CHOICES or any(not 0 < len(one) <= LONGEST_CHOICE for one in self.choices):
+        if len(self.choices) > MOST_CHOICES or any(not 0 < len(choice) <= LONGEST_CHOICE for choice in self.choices):
             raise InvalidArgument(
                 f"choices has more than {MOST_CHOICES} texts, or one is empty or over {LONGEST_CHOICE} characters.",
                 "Offer few and short ones, or none: then any text is an answer.",
@@ -75,8 +75,8 @@ class Ask:
     def arguments(self) -> dict[str, Json]:
         """Return what is asked, for its fingerprint."""
         to: Json = None if self.to is None else [list(self.to.people), list(self.to.groups)]
-        told = [self.text, list(self.choices), to, self.give_back, self.timeout_s]
-        return {"state": self.state, "told": told}
+        arguments = [self.text, list(self.choices), to, self.give_back, self.timeout_s]
+        return {"state": self.state, "told": arguments}
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class QuestionAnswer:
 
 def shown(question: Question) -> dict[str, Json]:
     """Return a question for the worker on its state, without empty fields. The answer is marked as another's."""
-    found: dict[str, Json] = {
+    members: dict[str, Json] = {
         "question_id": question.question_id,
         "question": question.text,
         "asked_by": question.asked_by,
@@ -115,12 +115,12 @@ def shown(question: Question) -> dict[str, Json]:
         "waits_until": to_text(question.until) if question.is_open else None,
         "provenance": None if question.answer is None else marked(question.answered_by),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
     """Return the questions that were asked in this visit of a state, the oldest first."""
-    return tuple(one for one in talk.questions if one.state == state and one.visit == visit)
+    return tuple(question for question in talk.questions if question.state == state and question.visit == visit)
 
 
 @decided_once
@@ -147,21 +147,21 @@ def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
         gave_back=wish.give_back,
     )
     before = questioned_of(doc) or Questioned(count=0)
-    asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
+    asking = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
     changes = _given_back(snapshot, wish) if wish.give_back else WriteSet()
-    after = changes.states.get(state, signed(doc, now)).attaching(asked)
+    after = changes.states.get(state, signed(doc, now)).attaching(asking)
     if wish.give_back:
         after = replace(after, not_before=question.until, delay_s=wish.timeout_s, tries_from=doc.tries_from + 1)
-    told: dict[str, Json] = {"question": question.question_id, "agent": question.asked_by, "text": question.text}
-    told |= {"choices": list(question.choices)} if question.choices else {}
-    told |= {"to": opened(question).whom, "gave_back": wish.give_back, "epoch": question.epoch}
+    data: dict[str, Json] = {"question": question.question_id, "agent": question.asked_by, "text": question.text}
+    data |= {"choices": list(question.choices)} if question.choices else {}
+    data |= {"to": opened(question).whom, "gave_back": wish.give_back, "epoch": question.epoch}
     return Decision(
         answer=RunAnswer(answer=_ANSWER.write(question), at=now),
         changes=replace(
             changes,
             parts=TALK.written(replace(talk, asked=question.number, questions=(*_kept(talk, now), question))),
             states={state: after},
-            events=[Event(type="QuestionAsked", state=state, data=request.told(**told)), *changes.events],
+            events=[Event(type="QuestionAsked", state=state, data=request.told(**data)), *changes.events],
             notices=[*changes.notices, *_asking(question)],
             timers={state: latest_look(after, meta, now)},
         ),
@@ -183,10 +183,10 @@ def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusa
 
 def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
     """Return the questions without the oldest closed one, where there is no room for one more."""
-    over = next((one for one in talk.questions if not one.is_open or one.until <= now), None)
+    over = next((question for question in talk.questions if not question.is_open or question.until <= now), None)
     if over is None or len(talk.questions) < MOST_KEPT:
         return talk.questions
-    return tuple(one for one in talk.questions if one is not over)
+    return tuple(question for question in talk.questions if question is not over)
 
 
 def _given_back(snapshot: Snapshot, wish: Ask) -> WriteSet:
@@ -231,24 +231,24 @@ def _asking(question: Question) -> list[Notice]:
 def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
     """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
     meta, now, talk = snapshot.meta, snapshot.now, snapshot.part(TALK) or NO_TALK
-    doc, kept = snapshot.states[question.state], talk.question(reply.question_id)
+    doc, open_question = snapshot.states[question.state], talk.question(reply.question_id)
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    if kept is None:
+    if open_question is None:
         return Decision(answer=refusals.unknown_question(reply.question_id))
-    refusal = _unless_open(meta, doc, kept) or _why_not_this(meta, kept, reply)
+    refusal = _unless_open(meta, doc, open_question) or _why_not_this(meta, open_question, reply)
     if refusal is not None:
         return Decision(answer=refusal)
-    done = replace(kept, answer=reply.answer, comment=reply.comment, answered_by=reply.by, answered_at=now)
-    told: dict[str, Json] = {"question": done.question_id, "agent": done.asked_by, "answered_by": reply.by}
-    told |= {"answer": reply.answer} | ({} if reply.comment is None else {"comment": reply.comment})
+    done = replace(open_question, answer=reply.answer, comment=reply.comment, answered_by=reply.by, answered_at=now)
+    data: dict[str, Json] = {"question": done.question_id, "agent": done.asked_by, "answered_by": reply.by}
+    data |= {"answer": reply.answer} | ({} if reply.comment is None else {"comment": reply.comment})
     changes = closed(snapshot, meta, doc, (done,))
-    given: dict[str, Json] = {"question_id": done.question_id, "state": done.state, "answered_by": reply.by}
+    details: dict[str, Json] = {"question_id": done.question_id, "state": done.state, "answered_by": reply.by}
     return Decision(
-        answer=RunAnswer(answer={**given, "answer": reply.answer, "asked_by": done.asked_by}, at=now),
+        answer=RunAnswer(answer={**details, "answer": reply.answer, "asked_by": done.asked_by}, at=now),
         changes=replace(
             changes,
             parts=TALK.written(talk.with_question(done)),
-            events=[Event(type="QuestionAnswered", state=done.state, data=request.told(**told))],
+            events=[Event(type="QuestionAnswered", state=done.state, data=request.told(**data))],
         ),
     )
 
@@ -289,9 +289,9 @@ def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Quest
     state, now = questions[0].state, snapshot.now
     questioned = questioned_of(doc)
     assert questioned is not None, "the caller looked"
-    after = doc.attaching(questioned.without(one.question_id for one in questions))
-    notices = [_told(one, doc) for one in questions]
-    if any(_is_awaited(one, doc) for one in questions):
+    after = doc.attaching(questioned.without(question.question_id for question in questions))
+    notices = [_told(question, doc) for question in questions]
+    if any(_is_awaited(question, doc) for question in questions):
         after = replace(after, not_before=now, delay_s=None)
         notices.append(ready_again(state, after, now, ANSWERED))  # outdated while the run is paused; resuming tells
     return WriteSet(states={state: after}, notices=notices, timers={state: latest_look(after, meta, now)})

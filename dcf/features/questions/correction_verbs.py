@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def _corrected(answer: Mapping[str, Json]) -> str:
-    who = f"; {', '.join(answer['next_states'])} will get it" if answer["next_states"] else ""
-    return f"The result of '{answer['state']}' is corrected{who}."
+    receivers = f"; {', '.join(answer['next_states'])} will get it" if answer["next_states"] else ""
+    return f"The result of '{answer['state']}' is corrected{receivers}."
 
 
 @verb(

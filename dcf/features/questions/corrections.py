@@ -86,16 +86,20 @@ def correct(
         if more is not None:
             return Decision(answer=more)
     mine = [step for step in before.steps if _concerns(step, wish.state)]
-    refusal = next((found for step in mine if (found := _used(snapshot, wish.state, step)) is not None), None)
+    refusal = next((use for step in mine if (use := _used(snapshot, wish.state, step)) is not None), None)
     if refusal is None and _shape(before, wish.state) != _shape(after, wish.state):
         refusal = talk_refusals.path_differs(wish.state, _words(before, wish.state), _words(after, wish.state))
     if refusal is not None:
         return Decision(answer=refusal)
     changes = _changes(snapshot, wish, definition, [step for step in after.steps if _concerns(step, wish.state)])
     followers = [step.path for step in mine if isinstance(step, OpenTask)]
-    told: dict[str, Json] = {"state": wish.state, "run_status": RunStatus.RUNNING.value, "next_states": list(followers)}
+    answer: dict[str, Json] = {
+        "state": wish.state,
+        "run_status": RunStatus.RUNNING.value,
+        "next_states": list(followers),
+    }
     return Decision(
-        answer=RunAnswer(answer=told, at=snapshot.now),
+        answer=RunAnswer(answer=answer, at=snapshot.now),
         changes=replace(changes, events=[_event(snapshot, request, wish, old)]),
     )
 
@@ -224,8 +228,10 @@ def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: l
             follower = changes.states[step.path] = _follower(snapshot, step, doc, wish.state)
             if follower.deadline is not None:
                 changes.timers[step.path] = latest_look(follower, meta, snapshot.now)
-            given = StateInput(entry=step.entry, effective=step.effective, stateful=definition.stateful, revisits=True)
-            changes.inputs[step.path] = given
+            state_input = StateInput(
+                entry=step.entry, effective=step.effective, stateful=definition.stateful, revisits=True
+            )
+            changes.inputs[step.path] = state_input
     return changes
 
 
@@ -239,5 +245,7 @@ def _follower(snapshot: Snapshot, step: OpenTask, doc: StateDoc, state: str) -> 
 def _event(snapshot: Snapshot, request: RunRequest, wish: Correct, old: Json) -> Event:
     doc = snapshot.states[wish.state]
     digests = {"before": content_fingerprint(old), "after": content_fingerprint(wish.output)}
-    kept = {"was": old} if byte_length(old) <= _MOST_KEPT else {}
-    return Event(type="ResultCorrected", state=wish.state, data=request.told(epoch=doc.lease.epoch, **digests, **kept))
+    former = {"was": old} if byte_length(old) <= _MOST_KEPT else {}
+    return Event(
+        type="ResultCorrected", state=wish.state, data=request.told(epoch=doc.lease.epoch, **digests, **former)
+    )

@@ -19,7 +19,7 @@ def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
         return False
     if kind == NoticeKind.BLOCKED:
         issue = entry.type.partition(".")[2]
-        return meta is None or all(one.issue != issue for one in meta.blocked_by)
+        return meta is None or all(blocker.issue != issue for blocker in meta.blocked_by)
     doc = snapshot.states.get(entry.about or "")
     is_running = meta is not None and meta.status is RunStatus.RUNNING
     if kind in GATES:
@@ -38,7 +38,7 @@ def _is_wanted(entry: OutboxEntry, kind: str, doc: StateDoc) -> bool:
     if submission is None or doc.status.is_terminal:
         return False
     if kind == NoticeKind.GATE:
-        return doc.is_judged and any(notice_key(submission.number, one) == about for one in submission.open)
+        return doc.is_judged and any(notice_key(submission.number, open_gate) == about for open_gate in submission.open)
     return not doc.is_judged and str(submission.number) == about and doc.lease.epoch == entry.epoch
 
 

@@ -16,11 +16,13 @@ def first_open(doc: StateDoc, now: int) -> Open | None:
 
 def about_question(path: str, doc: StateDoc, question: Open, facts: Facts) -> RunFinding:
     """Return the question that the state waits for. That is not stuck: the person or planner may take its time."""
-    held = doc.lease.is_live(facts.now)
-    who = f"State '{path}' is held by {doc.lease.owner_agent_id}, who waits" if held else f"State '{path}' waits"
+    is_held = doc.lease.is_live(facts.now)
+    beginning = (
+        f"State '{path}' is held by {doc.lease.owner_agent_id}, who waits" if is_held else f"State '{path}' waits"
+    )
     return RunFinding(
         cause=Cause.WAITING_FOR_ANSWER,
-        sentence=f"{who} for an answer of {question.whom}, at the latest until {moment(question.until)}: "
+        sentence=f"{beginning} for an answer of {question.whom}, at the latest until {moment(question.until)}: "
         f"{question.title}",
         remedy=remedies.reply(facts.workflow_id, question.question_id),
         stuck=False,

@@ -117,7 +117,7 @@ class Questioned(Attached):
     @property
     def due(self) -> int | None:
         """When the next of them is given up; None if none waits."""
-        return min((one.until for one in self.open), default=None)
+        return min((question.until for question in self.open), default=None)
 
     def as_json(self) -> dict[str, Json]:
         """Return what the document says."""
@@ -133,12 +133,12 @@ class Questioned(Attached):
 
     def waits_for(self, question_id: str) -> bool:
         """Return True if this question still waits for its answer."""
-        return any(one.question_id == question_id for one in self.open)
+        return any(question.question_id == question_id for question in self.open)
 
     def without(self, question_ids: Iterable[str]) -> "Questioned":
         """Return what is left once these are answered or given up."""
-        gone = set(question_ids)
-        return replace(self, open=tuple(one for one in self.open if one.question_id not in gone))
+        removed = set(question_ids)
+        return replace(self, open=tuple(question for question in self.open if question.question_id not in removed))
 
 
 def questioned_of(doc: StateDoc) -> Questioned | None:
@@ -156,12 +156,13 @@ class Questions:
 
     def question(self, question_id: str) -> Question | None:
         """Return the question of this id; None if there is none, or it is no longer kept."""
-        return next((one for one in self.questions if one.question_id == question_id), None)
+        return next((question for question in self.questions if question.question_id == question_id), None)
 
     def with_question(self, changed: Question) -> "Questions":
         """Return it with this question in place of the one of its number."""
         return replace(
-            self, questions=tuple(changed if one.number == changed.number else one for one in self.questions)
+            self,
+            questions=tuple(changed if question.number == changed.number else question for question in self.questions),
         )
 
 

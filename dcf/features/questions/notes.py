@@ -55,7 +55,7 @@ def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecisi
         return Decision(answer=refusal)
     number = talk.notes + 1
     planner = meta.planner_agent_id if meta.planner_agent_id != note.by else None
-    told: dict[str, Json] = {"note": number, "agent": note.by, "text": note.text}
+    data: dict[str, Json] = {"note": number, "agent": note.by, "text": note.text}
     answer: dict[str, Json] = {"note": number, "notes_left": MOST_NOTES - number, "planner_agent_id": planner}
     return Decision(
         answer=RunAnswer(answer=answer, at=snapshot.now),
@@ -64,7 +64,7 @@ def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecisi
                 **TALK.written(replace(talk, notes=number)),
                 **ENTRIES.written((_entry(snapshot, note, number),)),
             },
-            events=[Event(type="NoteLeft", state=note.state, data=request.told(**told))],
+            events=[Event(type="NoteLeft", state=note.state, data=request.told(**data))],
             notices=[] if planner is None else [_notice(note, number, snapshot.now)],
         ),
     )
@@ -72,16 +72,16 @@ def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecisi
 
 def _entry(snapshot: Snapshot, note: Note, number: int) -> JournalEntry:
     """Return the note as an entry of the journal, where readers find all that was written down."""
-    key, told = f"note:{number}", {"note": number}
+    key, details = f"note:{number}", {"note": number}
     return JournalEntry(
         entry_id=entry_id_of(key),
         kind=EntryKind.NOTE,
         text=note.text,
         agent=note.by,
         at=max(snapshot.now, (snapshot.part(ENTRIES) or UNSEEN).last_at + 1),
-        content=content_of(EntryKind.NOTE, note.text, note.by, note.state, told),
+        content=content_of(EntryKind.NOTE, note.text, note.by, note.state, details),
         state=note.state,
-        details=told,
+        details=details,
         key=key,
     )
 

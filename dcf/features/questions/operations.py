@@ -74,7 +74,7 @@ class Talking:
         wish = replace(wish, state=self._plane.path(workflow_id, wish.state))
         known_by = request_id or fingerprint(f"{wish.token}\n{wish.state}\n{wish.text}")
         request = run_request("ask_question", reason, known_by, wish.arguments())
-        return self._on_state(workflow_id, wish.state, request, lambda found: asking.ask(found, request, wish))
+        return self._on_state(workflow_id, wish.state, request, lambda snapshot: asking.ask(snapshot, request, wish))
 
     def answer_question(
         self, workflow_id: str, reply: QuestionAnswer, *, reason: str | None = None, request_id: str | None = None
@@ -85,15 +85,15 @@ class Talking:
         if question is None:
             return refusals.unknown_question(reply.question_id)
         return self._on_state(
-            workflow_id, question.state, request, lambda found: asking.answer(found, request, reply, question)
+            workflow_id, question.state, request, lambda snapshot: asking.answer(snapshot, request, reply, question)
         )
 
     def talk(self, workflow_id: str) -> Questions:
         """Return the questions of a run. Raise UnknownRun."""
-        found = self._store.read(workflow_id, ReadSet(parts=TALK.wanted(WHOLE)))
-        if found.meta is None:
+        snapshot = self._store.read(workflow_id, ReadSet(parts=TALK.wanted(WHOLE)))
+        if snapshot.meta is None:
             raise UnknownRun(workflow_id)
-        return found.part(TALK) or NO_TALK
+        return snapshot.part(TALK) or NO_TALK
 
     def questions_of(self, workflow_id: str, state: str, doc: StateDoc) -> list[dict[str, Json]]:
         """Return the questions of this visit of a state, for its present worker.
@@ -103,16 +103,16 @@ class Talking:
         if questioned_of(doc) is None:
             return []
         path = self._plane.path(workflow_id, state)
-        found = self._store.read(workflow_id, ReadSet(states=with_scopes([path]), parts=TALK.wanted(WHOLE)))
-        if found.meta is None:
+        snapshot = self._store.read(workflow_id, ReadSet(states=with_scopes([path]), parts=TALK.wanted(WHOLE)))
+        if snapshot.meta is None:
             return []
-        visit = entry_epoch_of(path, found.states.get, found.meta)
-        waiting = questioned_of(found.states.get(path, doc))
+        visit = entry_epoch_of(path, snapshot.states.get, snapshot.meta)
+        waiting = questioned_of(snapshot.states.get(path, doc))
         # After a retry of the run earlier questions no longer wait; the visit is the same.
         return [
-            asking.shown(one)
-            for one in asking.of_visit(found.part(TALK) or NO_TALK, path, visit)
-            if not one.is_open or (waiting is not None and waiting.waits_for(one.question_id))
+            asking.shown(question)
+            for question in asking.of_visit(snapshot.part(TALK) or NO_TALK, path, visit)
+            if not question.is_open or (waiting is not None and waiting.waits_for(question.question_id))
         ]
 
     def _on_state(

@@ -70,11 +70,11 @@ def unknown_question(question_id: str) -> Refusal:
     )
 
 
-def not_asked(question: Question, whom: Open, who: str) -> Refusal:
+def not_asked(question: Question, recipients: Open, answerer: str) -> Refusal:
     """Refuse an answer of somebody else."""
     return Refusal(
         code="not_asked",
-        message=f"Question {question.question_id} is for {whom.whom}, not for '{who}'.",
+        message=f"Question {question.question_id} is for {recipients.whom}, not for '{answerer}'.",
         hint="Answer as one of these, or for one of these groups.",
     )
 
@@ -152,8 +152,8 @@ def not_an_agents(state: str, doc: StateDoc) -> StateRefusal:
 
 def taken(state: str, follower: str, doc: StateDoc) -> Refusal:
     """Refuse because what follows was leased with the result."""
-    who = doc.lease.owner_agent_id
-    by = f"'{who}' works on" if who is not None else "an agent has taken"
+    owner = doc.lease.owner_agent_id
+    by = f"'{owner}' works on" if owner is not None else "an agent has taken"
     return Refusal(
         code="result_used",
         message=f"The result of '{state}' was used: {by} '{follower}', which follows it.",

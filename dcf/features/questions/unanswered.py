@@ -21,20 +21,20 @@ def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
     assert snapshot.meta is not None, "the timer loop looks at runs that exist"
     questioned = questioned_of(doc)
     assert questioned is not None, "a question about it is due"
-    due = [one.question_id for one in questioned.open if one.until <= snapshot.now]
-    found = [talk.question(question_id) for question_id in due]
-    questions = tuple(replace(one, is_given_up=True) for one in found if one is not None)
+    due = [item.question_id for item in questioned.open if item.until <= snapshot.now]
+    open_questions_due = [talk.question(question_id) for question_id in due]
+    questions = tuple(replace(item, is_given_up=True) for item in open_questions_due if item is not None)
     if not questions:  # somebody removed the document by hand
         left = doc.attaching(questioned.without(due))
         return Decision(answer=Owed(fired="unanswered"), changes=WriteSet(states={state: left}))
-    for one in questions:
-        talk = talk.with_question(one)
+    for question in questions:
+        talk = talk.with_question(question)
     changes = replace(
         closed(snapshot, snapshot.meta, doc, questions),
         parts=TALK.written(talk),
         events=[
-            Event(type="QuestionExpired", state=state, data={"question": one.question_id, "agent": one.asked_by})
-            for one in questions
+            Event(type="QuestionExpired", state=state, data={"question": item.question_id, "agent": item.asked_by})
+            for item in questions
         ],
     )
     return Decision(answer=Owed(states=(state,), fired="unanswered"), changes=changes)

@@ -45,8 +45,8 @@ class Expiring:
     def take_off(self) -> int:
         """Take runs off all lists whose keys are gone. Return how many."""
         shards = every_shard(self._connections.shards)
-        asked: list[Command] = [("ZRANGE", in_shard(EXPIRING, shard), 0, 0, "WITHSCORES") for shard in shards]
-        clock, *replies = self._connections.send(("TIME",), *asked)
+        commands: list[Command] = [("ZRANGE", in_shard(EXPIRING, shard), 0, 0, "WITHSCORES") for shard in shards]
+        clock, *replies = self._connections.send(("TIME",), *commands)
         now = micros(clock)
         due = [shard for shard, first in zip(shards, replies, strict=True) if first and float(first[1]) <= now]
         return sum(self._take_off(shard, now) for shard in due)
@@ -55,8 +55,8 @@ class Expiring:
         """Do so for the runs of one shard that are due, a page at most."""
         index = in_shard(EXPIRING, shard)
         due: Command = ("ZRANGE", index, "-inf", now, "BYSCORE", "LIMIT", 0, _PAGE, "WITHSCORES")
-        (found,) = self._connections.send(due)
-        entries = {text: (load(text), int(float(at))) for text, at in zip(found[::2], found[1::2], strict=True)}
+        (pairs,) = self._connections.send(due)
+        entries = {text: (load(text), int(float(at))) for text, at in zip(pairs[::2], pairs[1::2], strict=True)}
         left = self._connections.send(*(("PTTL", RunKeys(run).meta) for (run, _), _ in entries.values()))
         commands: list[Command] = []
         for (text, ((run, meta), at)), millis in zip(entries.items(), left, strict=True):
@@ -74,9 +74,9 @@ def forgotten(workflow_id: str, meta: Mapping[str, Json], shard: str) -> Command
 
 
 def _entry(workflow_id: str, meta: Mapping[str, Json]) -> str:
-    kept = {name: meta[name] for name in _LISTED_BY if meta.get(name)}
+    listed_by = {name: meta[name] for name in _LISTED_BY if meta.get(name)}
     agents = agents_ever(meta)
-    return dump([workflow_id, kept | ({"former_agents": list(agents)} if agents else {})])
+    return dump([workflow_id, listed_by | ({"former_agents": list(agents)} if agents else {})])
 
 
 def _unlisted(workflow_id: str, meta: Mapping[str, Json], at: int, shard: str) -> Iterator[Command]:

@@ -54,8 +54,8 @@ class Deletion:
     ) -> None:
         """Remove the run with these states, scopes and branches. `meta` says what it is listed under."""
         run = RunKeys(workflow_id)
-        found = [key for key in every_key(run, states, scopes, branches) if key != run.meta]
-        own, inside = _parted(run, found)
+        keys = [key for key in every_key(run, states, scopes, branches) if key != run.meta]
+        own, inside = _parted(run, keys)
         commands: list[Command] = [*self._uploads_unlisted(run)]
         commands += [("DEL", *page) for page in _pages(inside)]
         commands.append(("DEL", *own))
@@ -105,10 +105,10 @@ class Deletion:
             yield ("ZREM", keys.assigned(agent), workflow_id)
 
 
-def _parted(run: RunKeys, found: Sequence[str]) -> tuple[list[str], list[str]]:
+def _parted(run: RunKeys, result: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the keys that the run has once, and those of its states; the former tell which of the latter there are."""
     once = {run.of(kind) for kind, how in KEY_KINDS.items() if "run" in how.per}.union(keys_of_parts(run))
-    return [key for key in found if key in once], [key for key in found if key not in once]
+    return [key for key in result if key in once], [key for key in result if key not in once]
 
 
 def _pages(names: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -174,12 +174,12 @@ class Schedule:
     def noting(self, record: TickRecord) -> "Schedule":
         """Return it with one more record. Ticks skipped in a row for the same reason are one record."""
         before = self.records[-1] if self.records else None
-        kept = self.records
+        records = self.records
         if record.outcome == "skipped" and before is not None and _is_alike(before, record):
             last = record.tick if record.last is None else record.last
             record = replace(record, tick=before.tick, last=last, count=before.count + record.count)
-            kept = kept[:-1]
-        return replace(self, records=(*kept, record)[-MOST_RECORDS:])
+            records = records[:-1]
+        return replace(self, records=(*records, record)[-MOST_RECORDS:])
 
     def _run(self, seed: str, at: int, when: str | None = None) -> str:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", self.name).strip("-").lower()[:_LONGEST_SLUG].strip("-")
@@ -272,57 +272,65 @@ def check_schedule_name(name: str) -> str:
     return name
 
 
-def is_same(one: Schedule, other: Schedule) -> bool:
+def is_same(schedule: Schedule, other: Schedule) -> bool:
     """Return True if two schedules were asked for with the same arguments."""
-    return _content(one) == _content(other)
+    return _content(schedule) == _content(other)
 
 
-def shown(found: Schedule) -> dict[str, Json]:
+def shown(schedule: Schedule) -> dict[str, Json]:
     """Return a schedule as callers see it."""
     return {
-        **summary(found),
-        "input": found.run_input,
-        "agents": {state: list(pool) for state, pool in found.agents.items()},
-        "tags": [*found.tags, found.tag],
-        "planner_agent_id": found.planner_agent_id,
-        "expiry_secs": found.retention_s,
-        "created_at": to_text(found.created_at),
-        "created_by": found.created_by,
-        "paused_at": None if found.paused_at is None else to_text(found.paused_at),
-        "starting": None if found.starting is None else to_text(found.starting.tick),
-        "waiting": [to_text(tick) for tick in found.waiting],
-        "history": [record.as_json() for record in reversed(found.records)],
+        **summary(schedule),
+        "input": schedule.run_input,
+        "agents": {state: list(pool) for state, pool in schedule.agents.items()},
+        "tags": [*schedule.tags, schedule.tag],
+        "planner_agent_id": schedule.planner_agent_id,
+        "expiry_secs": schedule.retention_s,
+        "created_at": to_text(schedule.created_at),
+        "created_by": schedule.created_by,
+        "paused_at": None if schedule.paused_at is None else to_text(schedule.paused_at),
+        "starting": None if schedule.starting is None else to_text(schedule.starting.tick),
+        "waiting": [to_text(tick) for tick in schedule.waiting],
+        "history": [record.as_json() for record in reversed(schedule.records)],
     }
 
 
-def summary(found: Schedule) -> dict[str, Json]:
+def summary(schedule: Schedule) -> dict[str, Json]:
     """Return what a list shows of a schedule. `trouble` is why it is stopped, or does not start its runs."""
-    put_off = None if found.starting is None else found.starting.trouble
-    trouble = found.stopped or put_off or found.trouble
+    put_off = None if schedule.starting is None else schedule.starting.trouble
+    trouble = schedule.stopped or put_off or schedule.trouble
     return {
-        "name": found.name,
-        "status": found.status,
-        **_timing_json(found.timing),
-        "workflow": found.workflow,
-        "project": found.project,
-        "overlap": str(found.overlap),
-        "catch_up": str(found.catch_up),
-        "jitter_s": found.jitter_s,
-        "next_at": None if found.next_at is None or found.status != "active" else to_text(found.next_at),
-        "started": found.started,
-        "skipped": found.skipped,
-        "failed": found.failed,
-        "latest_run": found.runs[-1] if found.runs else None,
+        "name": schedule.name,
+        "status": schedule.status,
+        **_timing_json(schedule.timing),
+        "workflow": schedule.workflow,
+        "project": schedule.project,
+        "overlap": str(schedule.overlap),
+        "catch_up": str(schedule.catch_up),
+        "jitter_s": schedule.jitter_s,
+        "next_at": None if schedule.next_at is None or schedule.status != "active" else to_text(schedule.next_at),
+        "started": schedule.started,
+        "skipped": schedule.skipped,
+        "failed": schedule.failed,
+        "latest_run": schedule.runs[-1] if schedule.runs else None,
         "trouble": None if trouble is None else trouble.as_json(),
     }
 
 
-def _content(found: Schedule) -> tuple[Json, ...]:
-    timing = found.timing if isinstance(found.timing, Cron) else found.timing.seconds
-    agents = {state: list(pool) for state, pool in found.agents.items()}
+def _content(schedule: Schedule) -> tuple[Json, ...]:
+    timing = schedule.timing if isinstance(schedule.timing, Cron) else schedule.timing.seconds
+    agents = {state: list(pool) for state, pool in schedule.agents.items()}
     return (
-        *(timing, found.workflow, found.run_input, agents, found.tags, found.planner_agent_id, found.retention_s),
-        *(found.overlap, found.catch_up, found.jitter_s, found.project),
+        *(
+            timing,
+            schedule.workflow,
+            schedule.run_input,
+            agents,
+            schedule.tags,
+            schedule.planner_agent_id,
+            schedule.retention_s,
+        ),
+        *(schedule.overlap, schedule.catch_up, schedule.jitter_s, schedule.project),
     )
 
 
@@ -332,8 +340,8 @@ def _timing_json(timing: Timing) -> dict[str, Json]:
     return {"cron": timing.text, "timezone": timing.timezone}
 
 
-def _is_alike(one: TickRecord, other: TickRecord) -> bool:
-    return (one.outcome, one.why, one.run) == (other.outcome, other.why, other.run)
+def _is_alike(record: TickRecord, other: TickRecord) -> bool:
+    return (record.outcome, record.why, record.run) == (other.outcome, other.why, other.run)
 
 
 class _TimingCodec:

@@ -87,16 +87,16 @@ class Schedules:
             state for state in started.skills if not checked.agents.get(state) and state not in started.bound
         )
 
-        def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
-            if found.refusal is not None:
-                return ScheduleChange(answer=found.refusal, is_changed=False)
-            made, there = new_schedule(checked, found.now, generation), found.schedule
+        def decide(schedule_found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
+            if schedule_found.refusal is not None:
+                return ScheduleChange(answer=schedule_found.refusal, is_changed=False)
+            made, there = new_schedule(checked, schedule_found.now, generation), schedule_found.schedule
             if there is not None:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
                 existing = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
                 same = is_same(there, made) and there.created_by == made.created_by
                 return ScheduleChange(answer=existing if same else schedule_exists(checked.name), is_changed=False)
-            too_many = _too_many(found, checked.created_by)
+            too_many = _too_many(schedule_found, checked.created_by)
             if too_many is not None:
                 return ScheduleChange(answer=too_many, is_changed=False)
             fresh = ScheduleMade(schedule=made, existed=False, unassigned=unassigned)
@@ -118,10 +118,10 @@ class Schedules:
 
     def read(self, name: str) -> Schedule:
         """Return a schedule; raise UnknownSchedule if there is none."""
-        found = self._schedules.read([check_schedule_name(name)])[0].get(name)
-        if found is None:
+        schedule = self._schedules.read([check_schedule_name(name)])[0].get(name)
+        if schedule is None:
             raise UnknownSchedule(name)
-        return found
+        return schedule
 
     def pause(self, name: str, *, reason: str | None = None) -> Schedule:
         """Let it start nothing until it is resumed; what its clocks have begun is finished."""
@@ -162,17 +162,17 @@ class Schedules:
         read it before the step cannot commit a time that lies ahead.
         """
         looking = partial(_looking, secrets.token_hex(8), has_stepped_back)
-        found, intent = self._schedules.transact(name, looking, runs=None)
-        self.latest = max(self.latest, 0 if found is None else found.seen_at)
-        if found is not None and intent is None and found.starting is None and not found.waiting:
-            self._keep_definition(found)
+        schedule, intent = self._schedules.transact(name, looking, runs=None)
+        self.latest = max(self.latest, 0 if schedule is None else schedule.seen_at)
+        if schedule is not None and intent is None and schedule.starting is None and not schedule.waiting:
+            self._keep_definition(schedule)
         done = 0
-        while found is not None and intent is not None:
-            outcome = self._carried_out(found, intent)
+        while schedule is not None and intent is not None:
+            outcome = self._carried_out(schedule, intent)
             if outcome is None:
                 break
             settling = partial(_settling, outcome, intent.holder, secrets.token_hex(8))
-            found, intent = self._schedules.transact(name, settling, runs=(found.run_at(intent.tick),))
+            schedule, intent = self._schedules.transact(name, settling, runs=(schedule.run_at(intent.tick),))
             done += 1
         return done
 
@@ -181,11 +181,11 @@ class Schedules:
         return self._schedules.names()
 
     def _change(self, name: str, change: Callable[[Schedule, int], Schedule]) -> Schedule:
-        def decide(found: ScheduleFound) -> ScheduleChange[Schedule]:
-            if found.schedule is None:
+        def decide(schedule_found: ScheduleFound) -> ScheduleChange[Schedule]:
+            if schedule_found.schedule is None:
                 raise UnknownSchedule(name)
-            changed = change(found.schedule, found.now)
-            return ScheduleChange(answer=changed, schedule=changed, is_changed=changed is not found.schedule)
+            changed = change(schedule_found.schedule, schedule_found.now)
+            return ScheduleChange(answer=changed, schedule=changed, is_changed=changed is not schedule_found.schedule)
 
         return self._schedules.transact(check_schedule_name(name), decide)
 
@@ -250,12 +250,12 @@ def _wish(schedule: Schedule, definition: Definition, run: str, by: str) -> Crea
 
 
 def _looking(
-    holder: str, has_stepped_back: bool, found: ScheduleFound
+    holder: str, has_stepped_back: bool, schedule_found: ScheduleFound
 ) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
-    if found.schedule is None:
+    if schedule_found.schedule is None:
         return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
-    before = found.schedule
-    schedule, intent = ticking.look(before, found.now, found.running, holder)
+    before = schedule_found.schedule
+    schedule, intent = ticking.look(before, schedule_found.now, schedule_found.running, holder)
     is_held = schedule.starting is not None and intent is None
     is_ahead = before.seen_at > schedule.seen_at  # who writes at an earlier time yet must fail
     is_changed = not is_held or is_ahead or has_stepped_back or replace(schedule, seen_at=before.seen_at) != before
@@ -265,22 +265,22 @@ def _looking(
 
 
 def _settling(
-    outcome: Outcome, holder: str, following: str, found: ScheduleFound
+    outcome: Outcome, holder: str, following: str, schedule_found: ScheduleFound
 ) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
-    if found.schedule is None:
+    if schedule_found.schedule is None:
         return ScheduleChange(answer=(None, None), is_changed=False)
     if isinstance(outcome, Begun):
-        outcome = Begun(exists=None not in found.running.values())
-    before = found.schedule
-    schedule, intent = ticking.settle(before, found.now, outcome, holder=holder, following=following)
+        outcome = Begun(exists=None not in schedule_found.running.values())
+    before = schedule_found.schedule
+    schedule, intent = ticking.settle(before, schedule_found.now, outcome, holder=holder, following=following)
     return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=schedule is not before)
 
 
-def _too_many(found: ScheduleFound, author: str) -> Refusal | None:
-    if found.count >= MOST_SCHEDULES:
-        return too_many_schedules(found.count, MOST_SCHEDULES, "in all")
-    if author != LOCAL and found.own_count >= MOST_OF_ONE:
-        return too_many_schedules(found.own_count, MOST_OF_ONE, "of this key")
+def _too_many(schedule_found: ScheduleFound, author: str) -> Refusal | None:
+    if schedule_found.count >= MOST_SCHEDULES:
+        return too_many_schedules(schedule_found.count, MOST_SCHEDULES, "in all")
+    if author != LOCAL and schedule_found.own_count >= MOST_OF_ONE:
+        return too_many_schedules(schedule_found.own_count, MOST_OF_ONE, "of this key")
     return None
 
 

@@ -77,16 +77,16 @@ class ScheduleStore:
 
     def names(self) -> list[str]:
         """Return the names of all schedules, in their order."""
-        (found,) = self._connections.send(("ZRANGE", keys.SCHEDULES, 0, -1))
-        return sorted(name.decode() for name in found)
+        (replies,) = self._connections.send(("ZRANGE", keys.SCHEDULES, 0, -1))
+        return sorted(name.decode() for name in replies)
 
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
         form = self._connections.form
-        asked = [form.read(keys.schedule(name)) for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], companions.barrier(keys.SCHEDULES))
-        found = {name: _schedule(form, name, reply) for name, reply in zip(names, replies, strict=True)}
-        return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
+        reads = [form.read(keys.schedule(name)) for name in names]
+        clock, *replies = self._attempts.surely([("TIME",), *reads], companions.barrier(keys.SCHEDULES))
+        schedules = {name: _schedule(form, name, reply) for name, reply in zip(names, replies, strict=True)}
+        return {name: schedule for name, schedule in schedules.items() if schedule is not None}, micros(clock)
 
     def transact(
         self,
@@ -130,10 +130,10 @@ class ScheduleStore:
             form = self._connections.form
             opening: list[Command] = [("WATCH", key), form.members(key, _AUTHOR)]
             _, reply = map(checked, exchange(connection, opening))
-            found = form.values(_AUTHOR, reply)
-            existed = existed or found is not None
+            author_fields = form.values(_AUTHOR, reply)
+            existed = existed or author_fields is not None
             indexes = [keys.SCHEDULES, keys.TROUBLED]
-            indexes += [keys.schedules_of(str(author)) for author in (found or {}).values()]
+            indexes += [keys.schedules_of(str(author)) for author in (author_fields or {}).values()]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
             self._attempts.confirm(connection, companions.barrier(key))
             return existed
@@ -164,8 +164,8 @@ def _statuses(form: DocumentForm, runs: Iterable[str]) -> list[Command]:
 
 def _running(form: DocumentForm, runs: Sequence[str], replies: Sequence[Reply]) -> Iterable[tuple[str, bool | None]]:
     for run, reply in zip(runs, replies, strict=False):
-        found = form.values(_STATUS, reply)
-        yield run, found["status"] == RunStatus.RUNNING if found else None
+        status_fields = form.values(_STATUS, reply)
+        yield run, status_fields["status"] == RunStatus.RUNNING if status_fields else None
 
 
 def _schedule(form: DocumentForm, name: str, reply: Reply) -> Schedule | None:
@@ -173,8 +173,8 @@ def _schedule(form: DocumentForm, name: str, reply: Reply) -> Schedule | None:
         text = form.text(reply)
         return None if text is None else read_schedule(load(text))
     except (KeyError, TypeError, ValueError, AttributeError):
-        told = f"The document of schedule '{name}' is damaged."
-        raise StoreUnsuitable(told, "Delete the schedule and create it.") from None
+        problem = f"The document of schedule '{name}' is damaged."
+        raise StoreUnsuitable(problem, "Delete the schedule and create it.") from None
 
 
 def _commands(

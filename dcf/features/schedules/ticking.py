@@ -70,23 +70,23 @@ def look(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[S
 
     `running` has each of `schedule.runs`.
     """
-    found = _healed(schedule, now)
-    if found.status != "active":
-        return found, None
-    found = _admitted(found, now, running)
-    if found.starting is None:
-        return _begun(found, now, running, holder)
-    if found.starting.at <= now < found.starting.until:
-        return found, found.starting if found.starting.holder == holder else None  # the reply was lost
+    looked_at = _healed(schedule, now)
+    if looked_at.status != "active":
+        return looked_at, None
+    looked_at = _admitted(looked_at, now, running)
+    if looked_at.starting is None:
+        return _begun(looked_at, now, running, holder)
+    if looked_at.starting.at <= now < looked_at.starting.until:
+        return looked_at, looked_at.starting if looked_at.starting.holder == holder else None  # the reply was lost
     taken = replace(
-        found.starting,
+        looked_at.starting,
         holder=holder,
         at=now,
         until=now + START_S * SECOND,
-        tries=found.starting.tries + 1,
+        tries=looked_at.starting.tries + 1,
         trouble=None,
     )
-    return replace(found, starting=taken), taken
+    return replace(looked_at, starting=taken), taken
 
 
 def settle(
@@ -101,53 +101,57 @@ def settle(
         return schedule, intent  # the reply to this was lost
     if intent is None or intent.holder != holder or outcome == Begun(exists=False):
         return schedule, None
-    found = replace(_healed(schedule, now), starting=None)
+    settled = replace(_healed(schedule, now), starting=None)
     match outcome:
         case PutOff(why=why, for_s=for_s):
             waits = replace(intent, holder="", at=now, until=now + int(for_s * SECOND), trouble=_trouble(why, now))
-            return replace(found, starting=waits), None
+            return replace(settled, starting=waits), None
         case NotBegun(why=why, stops=stops):
             trouble = _trouble(why, now)
-            found = replace(found, trouble=trouble, failed=found.failed + 1, stopped=trouble if stops else None)
-            found = replace(found, waiting=() if stops else found.waiting)
+            settled = replace(settled, trouble=trouble, failed=settled.failed + 1, stopped=trouble if stops else None)
+            settled = replace(settled, waiting=() if stops else settled.waiting)
             record = TickRecord(outcome="failed", at=now, tick=intent.tick, why=trouble.code, told=trouble.message)
-            return found.noting(record), None
+            return settled.noting(record), None
         case Begun():
-            run = found.run_at(intent.tick)
-            found = _with_run(replace(found, trouble=None), run)
-            found = found.noting(TickRecord(outcome="started", at=now, tick=intent.tick, run=run))
-    if found.overlap is not Overlap.ALLOW or found.status != "active":
-        return found, None
-    return _begun(found, now, {}, following)
+            run = settled.run_at(intent.tick)
+            settled = _with_run(replace(settled, trouble=None), run)
+            settled = settled.noting(TickRecord(outcome="started", at=now, tick=intent.tick, run=run))
+    if settled.overlap is not Overlap.ALLOW or settled.status != "active":
+        return settled, None
+    return _begun(settled, now, {}, following)
 
 
-def triggered(schedule: Schedule, now: int, run: str, told: str | None) -> Schedule:
+def triggered(schedule: Schedule, now: int, run: str, note: str | None) -> Schedule:
     """Return the schedule with a run that was started out of turn; a repetition has no effect."""
     if any(record.run == run for record in schedule.records):
         return schedule
-    found = _with_run(_healed(schedule, now), run)
-    return found.noting(TickRecord(outcome="triggered", at=now, run=run, told=told))
+    triggered_schedule = _with_run(_healed(schedule, now), run)
+    return triggered_schedule.noting(TickRecord(outcome="triggered", at=now, run=run, told=note))
 
 
-def paused(schedule: Schedule, now: int, told: str | None) -> Schedule:
+def paused(schedule: Schedule, now: int, note: str | None) -> Schedule:
     """Return the schedule paused: it starts nothing until it is resumed."""
     if schedule.paused_at is not None:
         return schedule
-    return replace(_healed(schedule, now), paused_at=now).noting(TickRecord(outcome="paused", at=now, told=told))
+    return replace(_healed(schedule, now), paused_at=now).noting(TickRecord(outcome="paused", at=now, told=note))
 
 
-def resumed(schedule: Schedule, now: int, by: str, told: str | None) -> Schedule:
+def resumed(schedule: Schedule, now: int, by: str, note: str | None) -> Schedule:
     """Return the schedule active again. Missed ticks follow `catch_up`; a stopped schedule now belongs to `by`."""
     if schedule.status == "active":
         return schedule
-    found = replace(_healed(schedule, now), paused_at=None, stopped=None, trouble=None)
+    resumed_schedule = replace(_healed(schedule, now), paused_at=None, stopped=None, trouble=None)
     if schedule.stopped is not None:
-        found = replace(found, created_by=by)
-    found = found.noting(TickRecord(outcome="resumed", at=now, told=told))
-    if found.catch_up is not CatchUp.NONE or found.next_at is None or found.next_at > now:
-        return found
-    due = due_ticks(found.timing, found.next_at, now)
-    return _missed(replace(found, next_at=due.next_at), now, due.ticks, due.before)
+        resumed_schedule = replace(resumed_schedule, created_by=by)
+    resumed_schedule = resumed_schedule.noting(TickRecord(outcome="resumed", at=now, told=note))
+    if (
+        resumed_schedule.catch_up is not CatchUp.NONE
+        or resumed_schedule.next_at is None
+        or resumed_schedule.next_at > now
+    ):
+        return resumed_schedule
+    due = due_ticks(resumed_schedule.timing, resumed_schedule.next_at, now)
+    return _missed(replace(resumed_schedule, next_at=due.next_at), now, due.ticks, due.before)
 
 
 def looked_at(schedule: Schedule, now: int) -> int:
@@ -185,14 +189,14 @@ def _admitted(schedule: Schedule, now: int, running: Running) -> Schedule:
     ticks, next_at = list(due.ticks), due.next_at
     while ticks and ticks[-1] + schedule.delay_of(ticks[-1]) > now:
         next_at = ticks.pop()
-    known = {one.tick for one in schedule.records if one.outcome == "started"} | set(schedule.waiting)
+    known = {record.tick for record in schedule.records if record.outcome == "started"} | set(schedule.waiting)
     known |= set() if schedule.starting is None else {schedule.starting.tick}
     ticks = [tick for tick in ticks if tick not in known]  # of a time that comes again
-    kept = _caught_up(schedule, ticks, now)
-    found = _missed(replace(schedule, next_at=next_at), now, ticks[: len(ticks) - len(kept)], due.before)
-    for tick in kept:
-        found = _let_wait(found, tick, now, running)
-    return found
+    caught_up = _caught_up(schedule, ticks, now)
+    missed = _missed(replace(schedule, next_at=next_at), now, ticks[: len(ticks) - len(caught_up)], due.before)
+    for tick in caught_up:
+        missed = _let_wait(missed, tick, now, running)
+    return missed
 
 
 def _caught_up(schedule: Schedule, ticks: list[int], now: int) -> list[int]:
@@ -219,12 +223,12 @@ def _let_wait(schedule: Schedule, tick: int, now: int, running: Running) -> Sche
     goes_on = next((run for run in reversed(schedule.runs) if running.get(run)), None)
     is_busy = goes_on is not None or schedule.starting is not None or bool(schedule.waiting)
     if schedule.overlap is Overlap.SKIP and is_busy:
-        why, told = "overlap", None
+        why, note = "overlap", None
     elif len(schedule.waiting) >= MOST_TICKS:
-        why, told = "queue_full", f"{MOST_TICKS} starts wait already."
+        why, note = "queue_full", f"{MOST_TICKS} starts wait already."
     else:
         return replace(schedule, waiting=(*schedule.waiting, tick))
-    record = TickRecord(outcome="skipped", at=now, tick=tick, run=goes_on, why=why, told=told)
+    record = TickRecord(outcome="skipped", at=now, tick=tick, run=goes_on, why=why, told=note)
     return replace(schedule, skipped=schedule.skipped + 1).noting(record)
 
 
@@ -240,8 +244,10 @@ def _begun(schedule: Schedule, now: int, running: Running, holder: str) -> tuple
 
 def _with_run(schedule: Schedule, run: str) -> Schedule:
     """Return the schedule with its latest run; earlier ones matter only where runs must not overlap."""
-    kept = () if schedule.overlap is Overlap.ALLOW else tuple(one for one in schedule.runs if one != run)
-    return replace(schedule, runs=(*kept, run)[-MOST_TICKS:], started=schedule.started + 1)
+    runs_left = (
+        () if schedule.overlap is Overlap.ALLOW else tuple(run_left for run_left in schedule.runs if run_left != run)
+    )
+    return replace(schedule, runs=(*runs_left, run)[-MOST_TICKS:], started=schedule.started + 1)
 
 
 def _trouble(why: Refusal, now: int) -> ScheduleTrouble:

@@ -53,8 +53,8 @@ class Cron:
 
         begin = (_EPOCH + timedelta(seconds=after // SECOND)).astimezone(zone_of(self.timezone))
         latest = after
-        for found in CronSim(self.text, begin):
-            tick = (found - _EPOCH) // timedelta(microseconds=1)
+        for moment in CronSim(self.text, begin):
+            tick = (moment - _EPOCH) // timedelta(microseconds=1)
             if tick > latest:  # in an hour that comes twice, the first of both is named again
                 latest = tick
                 yield tick
@@ -93,18 +93,18 @@ def read_cron(text: str, timezone: str | None) -> Cron:
     """Read a cron expression and a time zone; raise InvalidArgument where one is none, or it never ticks."""
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few processes need it
 
-    wanted = "A cron expression has five fields: minute, hour, day of month, month, day of week, as in '0 7 * * 1-5'."
+    rule = "A cron expression has five fields: minute, hour, day of month, month, day of week, as in '0 7 * * 1-5'."
     if len(text) > _LONGEST or len(text.split()) != _FIELDS:
-        raise InvalidArgument("The cron expression has not five fields.", wanted)
-    found = Cron(text=" ".join(text.split()), timezone=timezone or "UTC")
-    zone_of(found.timezone)
+        raise InvalidArgument("The cron expression has not five fields.", rule)
+    cron = Cron(text=" ".join(text.split()), timezone=timezone or "UTC")
+    zone_of(cron.timezone)
     try:
-        CronSim(found.text, _EPOCH)
+        CronSim(cron.text, _EPOCH)
     except CronSimError as error:
-        raise InvalidArgument(f"The cron expression is not valid: {_shown(error)}.", wanted) from None
-    if found.after(0) is None:
-        raise InvalidArgument("The cron expression never ticks: no date is like that.", wanted)
-    return found
+        raise InvalidArgument(f"The cron expression is not valid: {_shown(error)}.", rule) from None
+    if cron.after(0) is None:
+        raise InvalidArgument("The cron expression never ticks: no date is like that.", rule)
+    return cron
 
 
 def read_every(every_s: int, now: int) -> Every:
@@ -133,11 +133,11 @@ def due_ticks(timing: Timing, first: int, until: int) -> DueTicks:
     """Return what is due of a schedule whose next tick is `first`, which is not after `until`."""
     if isinstance(timing, Every):
         return _due_of_every(timing, first, until)
-    kept, count, next_at = _walked(timing, first - 1, until)
+    ticks, count, next_at = _walked(timing, first - 1, until)
     if next_at is not None and next_at <= until:  # too many to go through all of them
-        kept, _, next_at = _walked(timing, max(first - 1, until - _LOOK_BACK), until, most=2 * _MOST_COUNTED)
-        return DueTicks(ticks=kept, before=count - len(kept), is_more=True, next_at=next_at)
-    return DueTicks(ticks=kept, before=count - len(kept), is_more=False, next_at=next_at)
+        ticks, _, next_at = _walked(timing, max(first - 1, until - _LOOK_BACK), until, most=2 * _MOST_COUNTED)
+        return DueTicks(ticks=ticks, before=count - len(ticks), is_more=True, next_at=next_at)
+    return DueTicks(ticks=ticks, before=count - len(ticks), is_more=False, next_at=next_at)
 
 
 def _due_of_every(timing: Every, first: int, until: int) -> DueTicks:
@@ -154,14 +154,17 @@ def _due_of_every(timing: Every, first: int, until: int) -> DueTicks:
 
 def _walked(timing: Cron, after: int, until: int, most: int = _MOST_COUNTED) -> tuple[tuple[int, ...], int, int | None]:
     """Return the latest ticks up to `until`, how many there were, and the one after them."""
-    kept, count = deque[int](maxlen=MOST_TICKS), 0
+    last_ticks, count = deque[int](maxlen=MOST_TICKS), 0
     for tick in timing.ticks(after):
         if tick > until or count >= most:
-            return tuple(kept), count, tick
-        kept.append(tick)
+            return tuple(last_ticks), count, tick
+        last_ticks.append(tick)
         count += 1
-    return tuple(kept), count, None
+    return tuple(last_ticks), count, None
 
 
 def _shown(error: Exception) -> str:
-    return "".join(one for one in str(error)[:60] if one.isprintable()).rstrip(".").lower() or "unknown field"
+    return (
+        "".join(character for character in str(error)[:60] if character.isprintable()).rstrip(".").lower()
+        or "unknown field"
+    )

@@ -216,10 +216,10 @@ def list_schedules(
         return Answered(ListedSchedules, {"schedules": [schedule], "next_cursor": None})
     names = on.schedules.names() if project is None else _names_in(on, project)
     after = [name for name in names if cursor is None or name > cursor]
-    room, asked = Room(on.settings.max_result_bytes), after[:limit]
-    there = on.schedules.those(asked)
+    room, request = Room(on.settings.max_result_bytes), after[:limit]
+    there = on.schedules.those(request)
     page = list(takewhile(room.takes, map(summary, there)))
-    last = page[-1]["name"] if len(page) < len(there) else asked[-1] if asked else None
+    last = page[-1]["name"] if len(page) < len(there) else request[-1] if request else None
     members = {"schedules": page, "next_cursor": None if not after or last == after[-1] else last}
     return Answered(ListedSchedules, members, says=f"{len(page)} of {len(after)} schedules.")
 

@@ -86,7 +86,7 @@ class Searching:
         kinds = [kind for corpus, kind in FILES.items() if corpus in request.corpora]
         if kinds and request.run is None:
             files = self._project_files.search(query, request.project, kinds, request.limit)
-            hits += [file_hit(one, query) for one in files]
+            hits += [file_hit(file, query) for file in files]
         covered: dict[str, Json] = {}
         runs, is_all = self._runs(request) if {*_IN_RUNS, Corpus.UNIT} & set(request.corpora) else ([], True)
         if _IN_RUNS & set(request.corpora):
@@ -96,16 +96,20 @@ class Searching:
                 whole = [self._entries(run, query, pages, hits) for run in runs]
                 covered["whole_journals"] = all(whole)
             if Corpus.ARTIFACT in request.corpora:
-                kept = self._journal.texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
-                hits += [hit for run, one in kept.artifacts if (hit := artifact_hit(run, one, query)) is not None]
-                covered["all_artifacts"] = kept.is_complete
+                artifacts = self._journal.texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
+                hits += [
+                    hit
+                    for run, artifact in artifacts.artifacts
+                    if (hit := artifact_hit(run, artifact, query)) is not None
+                ]
+                covered["all_artifacts"] = artifacts.is_complete
             if Corpus.OUTPUT in request.corpora:
                 outputs = self._journal.texts.outputs(runs)
-                hits += [hit for one in outputs.texts if (hit := output_hit(one, query)) is not None]
+                hits += [hit for output in outputs.texts if (hit := output_hit(output, query)) is not None]
                 covered["whole_outputs"] = outputs.is_complete
         if Corpus.UNIT in request.corpora:
             units = self._journal.texts.units(self._open_runs(request, runs))
-            hits += [hit for run, one in units.units if (hit := unit_hit(run, one, query)) is not None]
+            hits += [hit for run, unit in units.units if (hit := unit_hit(run, unit, query)) is not None]
             covered["all_units"] = units.is_complete
         return SearchResults(hits=tuple(ranked(hits, request.limit)), covered=covered)
 
@@ -119,8 +123,8 @@ class Searching:
         """Return the runs whose units are looked through: the newest, and the newest of those that are not over."""
         if request.run is not None:
             return [request.run]
-        asked = RunQuery(limit=MOST_RUNS, project=request.project, status=RunStatus.RUNNING)
-        live = [row.workflow_id for row in self._run_list.list_runs(asked).rows]
+        run_query = RunQuery(limit=MOST_RUNS, project=request.project, status=RunStatus.RUNNING)
+        live = [row.workflow_id for row in self._run_list.list_runs(run_query).rows]
         return list(dict.fromkeys((*live, *newest)))
 
     def _entries(self, run: str, query: TextQuery, pages: int, hits: list[SearchHit]) -> bool:
@@ -131,7 +135,7 @@ class Searching:
                 page = self._journal.read_journal(run, JournalQuery(limit=LONGEST_PAGE, cursor=cursor))
             except UnknownRun:
                 return True  # it was deleted meanwhile
-            hits += [hit for one in page.entries if (hit := entry_hit(run, one, query)) is not None]
+            hits += [hit for entry in page.entries if (hit := entry_hit(run, entry, query)) is not None]
             cursor = page.next_cursor
             if cursor is None:
                 return True
@@ -140,28 +144,28 @@ class Searching:
     def _findings(self, request: SearchRequest, query: TextQuery) -> Iterator[SearchHit]:
         filters = FindingFilters(project=request.project, run=request.run)
         page = self._knowledge.search(FindingsQuery(limit=request.limit, text=request.text, filters=filters))
-        for one, score in page.findings:
+        for finding, score in page.findings:
             yield SearchHit(
                 type=Corpus.FINDING,
-                entity_id=one.finding_id,
-                title=one.title,
-                snippet=snippet(one.text, query),
+                entity_id=finding.finding_id,
+                title=finding.title,
+                snippet=snippet(finding.text, query),
                 score=share(score, query),
-                at=one.created_at,
-                where={} if one.run is None else {"workflow_id": one.run},
+                at=finding.created_at,
+                where={} if finding.run is None else {"workflow_id": finding.run},
             )
 
     def _definitions(self, request: SearchRequest, query: TextQuery) -> Iterator[SearchHit]:
-        wanted = DefinitionQuery(
+        definition_query = DefinitionQuery(
             limit=request.limit, text=request.text, project=request.project, with_kept=request.with_kept
         )
-        for one, score in self._catalogue.search(wanted).definitions:
+        for definition, score in self._catalogue.search(definition_query).definitions:
             yield SearchHit(
                 type=Corpus.DEFINITION,
-                entity_id=one.entry_id,
-                title=one.name,
-                snippet=snippet(one.description, query),
+                entity_id=definition.entry_id,
+                title=definition.name,
+                snippet=snippet(definition.description, query),
                 score=share(score, query),
-                at=one.newest.at,
-                where={"kind": str(one.kind), "name": one.name},
+                at=definition.newest.at,
+                where={"kind": str(definition.kind), "name": definition.name},
             )

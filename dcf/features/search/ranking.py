@@ -103,16 +103,16 @@ class OutputText:
 
 def read_corpora(names: Iterable[str]) -> tuple[Corpus, ...]:
     """Return what is to be searched, all of it if nothing is named; raise InvalidArgument for what there is not."""
-    found = tuple(dict.fromkeys(names))
-    unknown = [name for name in found if name not in frozenset(Corpus)]
+    corpora = tuple(dict.fromkeys(names))
+    unknown = [name for name in corpora if name not in frozenset(Corpus)]
     if unknown:
         raise InvalidArgument(f"There is nothing of type '{unknown[0][:20]}'.", f"Types are: {', '.join(Corpus)}.")
-    return tuple(Corpus(name) for name in found) or tuple(Corpus)
+    return tuple(Corpus(name) for name in corpora) or tuple(Corpus)
 
 
 def ranked(hits: Iterable[SearchHit], limit: int) -> list[SearchHit]:
     """Return the best, of equal ones the newest first."""
-    return sorted(hits, key=lambda one: (-one.score, -one.at, one.type.value, one.entity_id))[:limit]
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.at, hit.type.value, hit.entity_id))[:limit]
 
 
 def share(score: int, query: TextQuery) -> float:
@@ -143,8 +143,8 @@ def entry_hit(workflow_id: str, entry: JournalEntry, query: TextQuery) -> Search
 def artifact_hit(workflow_id: str, artifact: Artifact, query: TextQuery) -> SearchHit | None:
     """Return an artifact as a result, found by its name, state, type and metadata; None if those do not have it."""
     kind = artifact.kind
-    said = f"{kind.content_type} {dump(dict(kind.metadata)) if kind.metadata else ''}"
-    texts = [(kind.name, LARGEST_WEIGHT), (kind.state or "", _TEXT_WEIGHT), (said, _DETAIL_WEIGHT)]
+    text = f"{kind.content_type} {dump(dict(kind.metadata)) if kind.metadata else ''}"
+    texts = [(kind.name, LARGEST_WEIGHT), (kind.state or "", _TEXT_WEIGHT), (text, _DETAIL_WEIGHT)]
     score = _score(texts, query)
     if score is None:
         return None
@@ -152,7 +152,7 @@ def artifact_hit(workflow_id: str, artifact: Artifact, query: TextQuery) -> Sear
         type=Corpus.ARTIFACT,
         entity_id=artifact.artifact_id,
         title=clip(kind.name, _TITLE),
-        snippet=str(redact(snippet(said, query)).value),
+        snippet=str(redact(snippet(text, query)).value),
         score=share(score, query),
         at=artifact.created_at,
         where={"workflow_id": workflow_id, **({} if kind.state is None else {"state": kind.state})},
@@ -178,30 +178,30 @@ def unit_hit(workflow_id: str, unit: Unit, query: TextQuery) -> SearchHit | None
     """Return a unit of an open run as a result, found by its title and by the assignment of its worker."""
     if unit.is_group:
         return None
-    title, said = unit.title or unit.name, str(unit.told.get(BRIEF_FIELDS["instructions"]) or "")
+    title, instructions = unit.title or unit.name, str(unit.told.get(BRIEF_FIELDS["instructions"]) or "")
     areas = " ".join(unit.areas)
-    score = _score([(title, LARGEST_WEIGHT), (said, _TEXT_WEIGHT), (areas, _DETAIL_WEIGHT)], query)
+    score = _score([(title, LARGEST_WEIGHT), (instructions, _TEXT_WEIGHT), (areas, _DETAIL_WEIGHT)], query)
     if score is None:
         return None
     return SearchHit(
         type=Corpus.UNIT,
         entity_id=f"{workflow_id}/{unit.name}",
         title=clip(title, _TITLE),
-        snippet=snippet(said or areas or title, query),
+        snippet=snippet(instructions or areas or title, query),
         score=share(score, query),
         where={"workflow_id": workflow_id, "state": unit.name},
     )
 
 
-def file_hit(found: FoundFile, query: TextQuery) -> SearchHit:
+def file_hit(found_file: FoundFile, query: TextQuery) -> SearchHit:
     """Return a piece of a file as a result."""
     return SearchHit(
-        type=next(corpus for corpus, kind in FILES.items() if kind == found.kind),
-        entity_id=f"{found.path}:{found.line}",
-        title=clip(found.path, _TITLE),
-        snippet=snippet(found.text, query),
-        score=share(found.score, query),
-        where={"name": found.path},
+        type=next(corpus for corpus, kind in FILES.items() if kind == found_file.kind),
+        entity_id=f"{found_file.path}:{found_file.line}",
+        title=clip(found_file.path, _TITLE),
+        snippet=snippet(found_file.text, query),
+        score=share(found_file.score, query),
+        where={"name": found_file.path},
     )
 
 
@@ -218,8 +218,8 @@ def _score(texts: Sequence[tuple[str, int]], query: TextQuery) -> int | None:
     whole = " ".join(text for text, _ in texts).casefold()
     if not all(beginning_of(word) in whole for word in query.needed):
         return None  # what has not even the letters of a word need not be taken apart
-    found = read_words(texts, most=_WORDS)
-    return query.score(dict(found.found_by), found.sequence)
+    words = read_words(texts, most=_WORDS)
+    return query.score(dict(words.found_by), words.sequence)
 
 
 def _place(text: str, word: str) -> int:

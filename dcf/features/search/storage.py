@@ -113,15 +113,17 @@ class RunTexts:
         if not workflow_ids:
             return RunOutputs(texts=(), is_complete=True)
         form = self._connections.form
-        replies = self._connections.send(*(form.members(keys_of(one).meta, _STATES) for one in workflow_ids))
-        found = [form.values(_STATES, reply) or {} for reply in replies]
-        named = {run: _names(own.get("states")) for run, own in zip(workflow_ids, found, strict=True)}
-        wanted = {run: names[:_MOST_STATES] for run, names in named.items() if names}
-        scripts = [_script(form, run, names) for run, names in wanted.items()]
+        replies = self._connections.send(
+            *(form.members(keys_of(workflow_id).meta, _STATES) for workflow_id in workflow_ids)
+        )
+        states_by_run = [form.values(_STATES, reply) or {} for reply in replies]
+        named = {run: _names(own.get("states")) for run, own in zip(workflow_ids, states_by_run, strict=True)}
+        names_by_run = {run: names[:_MOST_STATES] for run, names in named.items() if names}
+        scripts = [_script(form, run, names) for run, names in names_by_run.items()]
         replies = self._connections.send(*scripts) if scripts else []
         texts: list[OutputText] = []
         is_complete = all(len(names) <= _MOST_STATES for names in named.values())
-        for (run, names), (is_whole, parts) in zip(wanted.items(), replies, strict=True):
+        for (run, names), (is_whole, parts) in zip(names_by_run.items(), replies, strict=True):
             is_complete = is_complete and bool(is_whole)
             for place, text in zip(parts[::2], parts[1::2], strict=True):
                 shown = text.decode(errors="replace")
@@ -130,24 +132,24 @@ class RunTexts:
 
     def artifacts(self, workflow_ids: Sequence[str], most: int) -> RunArtifacts:
         """Return the newest artifacts of these runs, at most `most` of each. Runs that do not exist have none."""
-        keys = [keys_of(one) for one in workflow_ids]
+        keys = [keys_of(workflow_id) for workflow_id in workflow_ids]
         scripts: list[Command] = [
-            ("EVAL", _ARTIFACTS, 2, one.of("shelf"), one.of("artifacts"), most, _MOST_READ) for one in keys
+            ("EVAL", _ARTIFACTS, 2, key.of("shelf"), key.of("artifacts"), most, _MOST_READ) for key in keys
         ]
         replies = self._connections.send(*scripts) if scripts else []
         named = zip(workflow_ids, replies, strict=True)
-        found = tuple((run, read_artifact(load(text))) for run, (_, texts) in named for text in texts)
-        return RunArtifacts(artifacts=found, is_complete=all(is_whole for is_whole, _ in replies))
+        artifacts = tuple((run, read_artifact(load(text))) for run, (_, texts) in named for text in texts)
+        return RunArtifacts(artifacts=artifacts, is_complete=all(is_whole for is_whole, _ in replies))
 
     def units(self, workflow_ids: Sequence[str]) -> RunUnits:
         """Return the newest units of these runs, a limited number of each. Other runs have none."""
-        asked: list[Command] = [
-            ("EVAL", _UNITS, 1, keys_of(one).units, _MOST_UNITS, _MOST_READ) for one in workflow_ids
+        commands: list[Command] = [
+            ("EVAL", _UNITS, 1, keys_of(workflow_id).units, _MOST_UNITS, _MOST_READ) for workflow_id in workflow_ids
         ]
-        replies = self._connections.send(*asked) if asked else []
+        replies = self._connections.send(*commands) if commands else []
         named = zip(workflow_ids, replies, strict=True)
-        found = tuple((run, read_unit(load(text))) for run, (_, texts) in named for text in texts)
-        return RunUnits(units=found, is_complete=all(is_whole for is_whole, _ in replies))
+        units = tuple((run, read_unit(load(text))) for run, (_, texts) in named for text in texts)
+        return RunUnits(units=units, is_complete=all(is_whole for is_whole, _ in replies))
 
 
 def _names(states: Json) -> list[str]:

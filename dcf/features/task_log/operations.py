@@ -25,10 +25,10 @@ class TaskLog:
     def log_event(self, workflow_id: str, request: LogEvent) -> Logged | Refusal:
         """Write a line as the lease holder. A key that has reached its quota of bytes cannot write."""
         path = self._transactions.path(workflow_id, request.state)
-        wanted = replace(request, state=path)
+        placed = replace(request, state=path)
 
         def decide(snapshot: Snapshot) -> Decision[Logged | Refusal]:
-            decision = rules.log_event(snapshot, wanted)
+            decision = rules.log_event(snapshot, placed)
             full = unless_full(current_account()) if decision.changes is not None else None
             return decision if full is None else Decision(answer=full)
 

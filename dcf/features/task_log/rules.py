@@ -60,12 +60,12 @@ def log_event(snapshot: Snapshot, request: LogEvent) -> Decision[Logged | Refusa
         return Decision(answer=refusal)
     if request.number <= doc.logged:
         return Decision(answer=Logged(left=MOST_LINES - doc.logged, repeated=True))
-    told = {"epoch": doc.lease.epoch, "number": request.number, "message": request.message}
-    told |= {"fields": dict(request.fields)} if request.fields else {}
+    data = {"epoch": doc.lease.epoch, "number": request.number, "message": request.message}
+    data |= {"fields": dict(request.fields)} if request.fields else {}
     return Decision(
         answer=Logged(left=MOST_LINES - request.number),
         changes=WriteSet(
             states={request.state: replace(signed(doc, snapshot.now), logged=request.number)},
-            events=[Event(type="TaskLogged", state=request.state, data=told)],
+            events=[Event(type="TaskLogged", state=request.state, data=data)],
         ),
     )

@@ -53,10 +53,10 @@ def log_event(
 
     Number the lines of a lease 1, 2, 3: a repeated call then writes its line once.
     """
-    found = {} if fields is None else parse(fields, name="fields_json")
-    if not isinstance(found, dict):
+    parsed = {} if fields is None else parse(fields, name="fields_json")
+    if not isinstance(parsed, dict):
         raise InvalidArgument("fields_json is not an object.", 'Send fields_json as {"name": value}.')
-    request = rules.LogEvent(state=state, token=lease_token, number=number, message=message, fields=found)
+    request = rules.LogEvent(state=state, token=lease_token, number=number, message=message, fields=parsed)
     answer = on.task_log.log_event(workflow_id, request)
     if isinstance(answer, Refusal):
         return answer

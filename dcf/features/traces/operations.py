@@ -91,11 +91,11 @@ class RunTraces:
             self._thread.join(_GRACE_S)
 
     def _work(self) -> None:
-        while (asked := self._queue.get()) is not None:
+        while (export := self._queue.get()) is not None:
             try:
-                self._tell(*asked)
+                self._tell(*export)
             except Exception:  # noqa: BLE001 - a defect met in one run must not end the traces of the others
-                _log.exception("trace of run %s", asked[0])
+                _log.exception("trace of run %s", export[0])
 
     def _tell(self, workflow_id: str, finished_at: int, *, tries: int = _TRIES) -> None:
         """Send the trace and note it; if that fails, let it be tried again or give it up."""
@@ -115,7 +115,7 @@ class RunTraces:
 
     def _spans(self, workflow_id: str) -> list[RunSpan]:
         name = str(self._exports.head(workflow_id)["meta"].get("workflow_name") or "workflow")
-        return spans_of(workflow_id, name, (one.as_json() for one in self._exports.events(workflow_id)))
+        return spans_of(workflow_id, name, (event.as_json() for event in self._exports.events(workflow_id)))
 
 
 @contextmanager

@@ -34,12 +34,12 @@ class TraceMarks:
     def take(self, workflow_id: str, finished_at: int) -> TraceMark:
         """Say that the caller sends the trace of a run that ended then, unless somebody does or did."""
         key = f"{_KEY}{workflow_id}"
-        taken, found = self._connections.send(("SET", key, _SENDING, "NX", "PX", _HELD_MS), ("GET", key))
+        taken, stored = self._connections.send(("SET", key, _SENDING, "NX", "PX", _HELD_MS), ("GET", key))
         if taken is not None:
             return TraceMark.MINE
-        if found in {None, _SENDING}:
+        if stored in {None, _SENDING}:
             return TraceMark.OTHERS
-        if int(found) == finished_at:
+        if int(stored) == finished_at:
             return TraceMark.SENT
         self._connections.send(("SET", key, _SENDING, "PX", _HELD_MS))
         return TraceMark.MINE

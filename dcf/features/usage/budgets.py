@@ -51,10 +51,10 @@ def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | 
     """
     meta, writes, after = snapshot.meta, WriteSet(), Unblocked()
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    blocking = [one.issue for one in meta.blocked_by if one.issue in issues]
+    blocking = [blocker.issue for blocker in meta.blocked_by if blocker.issue in issues]
     for issue in blocking:
         after = _let_go(writes, snapshot, meta, issue, Resolution(how=how or _HOW, by=by, at=snapshot.now))
-        meta = replace(meta, blocked_by=tuple(one for one in meta.blocked_by if one.issue != issue))
+        meta = replace(meta, blocked_by=tuple(blocker for blocker in meta.blocked_by if blocker.issue != issue))
     return Decision(answer=None, changes=writes if blocking else None, remaining=after.remaining)
 
 

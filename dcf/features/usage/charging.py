@@ -47,14 +47,14 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
         return More(usage=True)
     sums, budget = plus(snapshot.usage, usage), meta.budget
     reached = budget.reached(sums)
-    is_blocked = any(one.issue == budget.issue for one in meta.blocked_by)
+    is_blocked = any(blocker.issue == budget.issue for blocker in meta.blocked_by)
     if reached is not None and not is_blocked and has_room(meta):
         after = _used_up(changes, snapshot, meta, budget, reached, state)
         if isinstance(after, More):
             return after
         meta = after
-    found = replace(snapshot, meta=meta, usage=sums, parts=seen_after(snapshot.parts, changes.parts))
-    return Charged(snapshot=found, charges=[report], changes=changes)
+    charged = replace(snapshot, meta=meta, usage=sums, parts=seen_after(snapshot.parts, changes.parts))
+    return Charged(snapshot=charged, charges=[report], changes=changes)
 
 
 def decide_charged(
@@ -87,8 +87,8 @@ def _noted(changes: WriteSet, state: str, usage: UsageReport) -> WriteSet:
     if at is None:
         return changes
     event = changes.events[at]
-    told = replace(event, data={**event.data, "usage": usage.as_json()})
-    return replace(changes, events=[*changes.events[:at], told, *changes.events[at + 1 :]])
+    noted = replace(event, data={**event.data, "usage": usage.as_json()})
+    return replace(changes, events=[*changes.events[:at], noted, *changes.events[at + 1 :]])
 
 
 def _only(agents: Sequence[str]) -> str | None:
@@ -154,7 +154,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
 
 def blocked_by_project(meta: Meta, project: str) -> tuple[str, ...]:
     """Return the issues that block the run because its project has used up its budget."""
-    return tuple(one.issue for one in meta.blocked_by if one.text.startswith(_begin(project)))
+    return tuple(blocker.issue for blocker in meta.blocked_by if blocker.text.startswith(_begin(project)))
 
 
 def _begin(project: str) -> str:

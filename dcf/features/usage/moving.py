@@ -83,10 +83,10 @@ def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, st
         ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), connections.form.members(run.meta, _PROJECT)
     )
     project = str((connections.form.values(_PROJECT, meta) or {}).get("project") or "")
-    books = _by_book([(one.decode(), _fields(flat)) for one, flat in entries], project)
+    books = _by_book([(entry_id.decode(), _fields(flat)) for entry_id, flat in entries], project)
     if books:
         connections.send(*(_addition(book, workflow_id, reports) for book, reports in books.items()))
-    ids = [one.decode() for one, _ in entries]
+    ids = [entry_id.decode() for entry_id, _ in entries]
     taken: Command = ("EVAL", _TAKE_AWAY, 2, run.spent, run.usage_parts, MODELS, OTHER_MODELS, *ids)
     (left,) = connections.send(taken)
     if not left:
@@ -97,13 +97,13 @@ def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, st
 
 def _by_book(reports: Sequence[tuple[str, dict[str, str]]], project: str) -> Mapping[str, list[Json]]:
     """Return by book its reports in order, each with its id, its day and its amounts."""
-    found: dict[str, list[Json]] = {}
+    result: dict[str, list[Json]] = {}
     for entry_id, fields in reports:
         amounts = {name: value for name, value in fields.items() if name not in {"state", "agent", "day", "model"}}
         books = [f"{BOOKS}agent:{fields['agent']}", *([f"{BOOKS}project:{project}"] if project else [])]
         for book in books:
-            found.setdefault(book, []).append([entry_id, fields["day"], amounts])
-    return found
+            result.setdefault(book, []).append([entry_id, fields["day"], amounts])
+    return result
 
 
 def _addition(book: str, workflow_id: str, reports: Sequence[Json]) -> Command:
@@ -111,4 +111,4 @@ def _addition(book: str, workflow_id: str, reports: Sequence[Json]) -> Command:
 
 
 def _fields(flat: Sequence[bytes]) -> dict[str, str]:
-    return dict(zip((one.decode() for one in flat[::2]), (one.decode() for one in flat[1::2]), strict=True))
+    return dict(zip((name.decode() for name in flat[::2]), (text.decode() for text in flat[1::2]), strict=True))

@@ -68,12 +68,12 @@ class Usages:
             return
         if budget.reached(self._books.book("project", project)[0]) is None:
             return
-        found = self._used_up(project)  # as it is now, not as this process knew it
-        if found is None:
+        issues = self._used_up(project)  # as it is now, not as this process knew it
+        if issues is None:
             return
 
         def decide(snapshot: Snapshot) -> Decision[bool]:
-            changes = block_by_project(snapshot, project, *found)
+            changes = block_by_project(snapshot, project, *issues)
             return Decision(answer=changes is not None, changes=changes)
 
         committed = self._plane.transactions.on_run(workflow_id, ReadSet(parts=ENTRIES.wanted((TAIL,))), decide)

@@ -37,12 +37,12 @@ class UsageBooks:
 
     def settle(self, workflow_id: str) -> str | None:
         """Move what the run owes to the books. Return its project, if something was owed and it has one."""
-        found = None
+        settled = None
         while True:
             left, project = self._moved(workflow_id)
-            found = project or found
+            settled = project or settled
             if not left:
-                return found
+                return settled
 
     def settle_owed(self, now: int | None = None) -> int:
         """Move what runs owe whose reports are older than a minute, or of all; return of how many runs."""
@@ -65,22 +65,22 @@ class UsageBooks:
 
     def of_runs(self, workflow_ids: Sequence[str]) -> list[dict[str, int]]:
         """Return the sums of runs; they are those of their own transactions."""
-        asked: list[Command] = [("HGETALL", RunKeys(name).usage) for name in workflow_ids]
-        return [read_sums(reply) for reply in self._connections.send(*asked)] if asked else []
+        commands: list[Command] = [("HGETALL", RunKeys(name).usage) for name in workflow_ids]
+        return [read_sums(reply) for reply in self._connections.send(*commands)] if commands else []
 
     def parts(self, workflow_id: str) -> dict[str, dict[str, dict[str, int]]]:
         """Return the sums of a run by state, by agent and by model."""
         self.settle(workflow_id)
         (reply,) = self._connections.send(("HGETALL", RunKeys(workflow_id).usage_parts))
-        found: dict[str, dict[str, dict[str, int]]] = {"s": {}, "a": {}, "m": {}}
+        result: dict[str, dict[str, dict[str, int]]] = {"s": {}, "a": {}, "m": {}}
         for field, amount in read_sums(reply).items():
             kind, _, rest = field.partition(":")
-            name, what = _split(rest)
-            if kind in found and what:
-                found[kind].setdefault(name, {})[what] = amount
-        return {"states": {decode_state(one): sums for one, sums in found["s"].items()}} | {
-            "agents": found["a"],
-            "models": found["m"],
+            name, amount_name = _split(rest)
+            if kind in result and amount_name:
+                result[kind].setdefault(name, {})[amount_name] = amount
+        return {"states": {decode_state(part): sums for part, sums in result["s"].items()}} | {
+            "agents": result["a"],
+            "models": result["m"],
         }
 
     def book(
@@ -88,10 +88,10 @@ class UsageBooks:
     ) -> tuple[dict[str, int], Mapping[str, dict[str, int]]]:
         """Return the sums of an agent or a project: of all time, and of days that have any."""
         self.settle_owed()
-        book, wanted = f"{BOOKS}{kind}:{name}", list(days)
-        asked: list[Command] = [("HGETALL", book), *(("HGETALL", f"{book}:{day}") for day in wanted)]
-        total, *daily = (read_sums(reply) for reply in self._connections.send(*asked))
-        return total, {day: sums for day, sums in zip(wanted, daily, strict=True) if sums}
+        book, chosen_days = f"{BOOKS}{kind}:{name}", list(days)
+        commands: list[Command] = [("HGETALL", book), *(("HGETALL", f"{book}:{day}") for day in chosen_days)]
+        total, *daily = (read_sums(reply) for reply in self._connections.send(*commands))
+        return total, {day: sums for day, sums in zip(chosen_days, daily, strict=True) if sums}
 
 
 def _settle(form: DocumentForm, workflow_id: str) -> Command:
@@ -102,10 +102,10 @@ def _settle(form: DocumentForm, workflow_id: str) -> Command:
 
 def _split(rest: str) -> tuple[str, str]:
     """Return the name and what is summed of it; the name of a model may have colons, that of a sum of money has one."""
-    name, _, what = rest.rpartition(":")
+    name, _, amount_name = rest.rpartition(":")
     if name.endswith(":cost"):
-        return name.removesuffix(":cost"), f"cost:{what}"
-    return name, what
+        return name.removesuffix(":cost"), f"cost:{amount_name}"
+    return name, amount_name
 
 
 def settling(_: object, connections: Connections) -> Callable[[int], None]:

@@ -48,9 +48,9 @@ UsedUp = Annotated[
 """What a completion reports."""
 
 
-def usage_given(given: Any) -> UsageReport | None:
+def usage_given(usage: Any) -> UsageReport | None:
     """Read the usage that a completion reports, if it reports any."""
-    return None if given is None else read_report(parse(given, name="usage_json"))
+    return None if usage is None else read_report(parse(usage, name="usage_json"))
 
 
 @verb(

@@ -92,8 +92,8 @@ class WebhookDeliverer:
         if status in _LATER or status >= _SERVER_ERROR:
             error = f"The webhook '{clip(agent.agent_id)}' answered {status}."
             return self._rests(agent.agent_id, error, _seconds(answered.retry_after, self._webhooks.now()))
-        what = "a redirect, which is not followed" if status < _CLIENT_ERROR else "a refusal"
-        error = f"The webhook '{clip(agent.agent_id)}' answered {status}, {what}."
+        reason = "a redirect, which is not followed" if status < _CLIENT_ERROR else "a refusal"
+        error = f"The webhook '{clip(agent.agent_id)}' answered {status}, {reason}."
         return Delivery(failure=Undelivered.REFUSED, error=error, retry_after_s=_REFUSED_S)
 
     def _rests(self, agent_id: str, error: str, asked_s: float | None = None) -> Delivery:

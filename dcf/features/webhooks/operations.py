@@ -91,21 +91,21 @@ class Offers:
             "attempt": doc.attempts + 1,
             "last_error": doc.last_error,
         }
-        given = snapshot.inputs.get(state)
+        state_input = snapshot.inputs.get(state)
         shown = {name: value for name, value in work.items() if value is not None}
         definition = self._plane.run(workflow_id).definition
-        brief = brief_of(definition, path, given)
+        brief = brief_of(definition, path, state_input)
         shown |= brief.as_json()
         if brief.skills and self._skills is not None:
             shown["skills"] = self._skills(definition, path)
-        shown |= {"provenance": mark_of_input(path, doc), "input": given}
+        shown |= {"provenance": mark_of_input(path, doc), "input": state_input}
         return Offer(work=shown, token=token, task_token=handed or token.text, is_handed_on=handed is not None)
 
     def accept(self, agent: Webhook, offer: Offer) -> None:
         """Record that the agent has taken the work. It may have answered already; then there is nothing to record."""
         token = offer.token
-        held = self._plane.acquire(token.workflow_id, token.acquire(agent.lease_ttl_s))
-        if offer.is_handed_on and isinstance(held, Leased):
+        leased = self._plane.acquire(token.workflow_id, token.acquire(agent.lease_ttl_s))
+        if offer.is_handed_on and isinstance(leased, Leased):
             done = Update(state=token.state, token=token.lease_token, owner=token.agent_id, status=Status.SUCCEEDED)
             self._plane.update(token.workflow_id, done)
 
@@ -129,13 +129,13 @@ class Offers:
         agent = self._genuine(token)
         if agent is None:
             return task_token_unknown()
-        asked = Renew(state=token.state, token=token.lease_token, ttl_s=agent.lease_ttl_s, reject_if_expired=False)
-        answer = self._as_holder(agent, token, lambda: self._plane.renew(token.workflow_id, asked))
+        renewal = Renew(state=token.state, token=token.lease_token, ttl_s=agent.lease_ttl_s, reject_if_expired=False)
+        answer = self._as_holder(agent, token, lambda: self._plane.renew(token.workflow_id, renewal))
         if isinstance(answer, Refusal):
             return in_words_of_tokens(token.state, answer)
         doc = answer.doc
         due = doc.heartbeat_due
-        told: dict[str, Json] = {
+        details: dict[str, Json] = {
             "state": token.state,
             "state_status": doc.status.value,
             "run_status": "running",
@@ -144,22 +144,24 @@ class Offers:
             "deadline": None if doc.deadline is None else to_text(doc.deadline),
             "hint": _ALIVE,
         }
-        return RunAnswer(answer=told, at=doc.lease.ts or 0)
+        return RunAnswer(answer=details, at=doc.lease.ts or 0)
 
     def _end(self, token: WorkToken, status: Status, **result: Any) -> Operated:
         agent = self._genuine(token)
         if agent is None:
             return task_token_unknown()
-        asked = Update(state=token.state, token=token.lease_token, owner=token.agent_id, status=status, **result)
-        answer = self._as_holder(agent, token, lambda: self._plane.update(token.workflow_id, asked))
+        update_request = Update(
+            state=token.state, token=token.lease_token, owner=token.agent_id, status=status, **result
+        )
+        answer = self._as_holder(agent, token, lambda: self._plane.update(token.workflow_id, update_request))
         return answered(token.state, answer)
 
     def _as_holder(self, agent: Webhook, token: WorkToken, write: Callable[[], Written | Refusal]) -> Written | Refusal:
         """Write as the holder of the lease; take it first if that was not recorded when the agent accepted."""
         answer = write()
         if needs_lease(answer):
-            held = self._plane.acquire(token.workflow_id, token.acquire(agent.lease_ttl_s))
-            return write() if isinstance(held, Leased) else held
+            leased = self._plane.acquire(token.workflow_id, token.acquire(agent.lease_ttl_s))
+            return write() if isinstance(leased, Leased) else leased
         return answer
 
     def _genuine(self, token: WorkToken) -> Webhook | None:

@@ -43,8 +43,8 @@ class Answered:
 
 def look_up(host: str, port: int) -> list[str]:
     """Return the IP addresses of a host, in the order in which they are to be tried."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]).partition("%")[0] for *_, address in found))
+    addresses_found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]).partition("%")[0] for *_, address in addresses_found))
 
 
 class Poster:
@@ -104,17 +104,17 @@ class Poster:
 
     def addresses(self, endpoint: Endpoint) -> Sequence[str]:
         """Return the addresses of its host; raise Forbidden if a single one of them is not allowed."""
-        found = self._lookup(endpoint.host, endpoint.port)
+        addresses_found = self._lookup(endpoint.host, endpoint.port)
         is_listed = self._is_listed(endpoint)
-        for address in found:
+        for address in addresses_found:
             if is_never_allowed(address):
                 raise Forbidden(f"{shown(endpoint)} leads to an address that is never allowed.", _LIST_IT)
             if not is_listed and not is_public(address):
                 raise Forbidden(f"{shown(endpoint)} leads to an address of a private network.", _LIST_IT)
-        return found
+        return addresses_found
 
     def _is_listed(self, endpoint: Endpoint) -> bool:
-        return any(read_endpoint(one).covers(endpoint) for one in self._listed)
+        return any(read_endpoint(url).covers(endpoint) for url in self._listed)
 
     @contextmanager
     def _connected(self, endpoint: Endpoint) -> Iterator[socket.socket]:

@@ -50,21 +50,21 @@ class Registration:
         """
         self._poster.check(url)
         self._refuse_other(agent_id)
-        found, is_new = self._webhooks.add(agent_id, url, lease_ttl_s=lease_ttl_s, created_by=created_by)
+        webhook, is_new = self._webhooks.add(agent_id, url, lease_ttl_s=lease_ttl_s, created_by=created_by)
         self._webhooks.woke(agent_id)  # what failed there failed at another place, perhaps
         self._platforms.register(agent_id, WEBHOOK)
-        return _registered(found, is_new=is_new)
+        return _registered(webhook, is_new=is_new)
 
     def rotate(self, agent_id: str, *, at_once: bool = False) -> Registered:
         """Make a new key; the one before it still signs too, unless it is to end at once. Raise AgentUnknown."""
-        found = self._webhooks.rotate(agent_id, at_once=at_once)
-        if found is None:
+        rotate = self._webhooks.rotate(agent_id, at_once=at_once)
+        if rotate is None:
             raise AgentUnknown(f"There is no webhook '{clip(agent_id)}'.", "`list_registered_agents` lists them.")
-        return _registered(found, is_new=True)
+        return _registered(rotate, is_new=True)
 
     def all(self) -> list[Registered]:
         """Return all agents that were registered, oldest first."""
-        return [_registered(one, rest=self._webhooks.resting(one.agent_id)) for one in self._webhooks.all()]
+        return [_registered(webhook, rest=self._webhooks.resting(webhook.agent_id)) for webhook in self._webhooks.all()]
 
     def forget(self, agent_id: str) -> bool:
         """Remove a webhook: it gets nothing more, its keys and its task tokens serve no more. True if there was one."""
@@ -81,15 +81,15 @@ class Registration:
             )
 
 
-def _registered(one: Webhook, *, is_new: bool = False, rest: Rest | None = None) -> Registered:
+def _registered(webhook: Webhook, *, is_new: bool = False, rest: Rest | None = None) -> Registered:
     return Registered(
-        agent_id=one.agent_id,
+        agent_id=webhook.agent_id,
         platform=WEBHOOK,
-        url=shown(read_endpoint(one.url)),
-        key_ids=tuple(key.key_id for key in one.keys),
-        lease_ttl_s=one.lease_ttl_s,
-        created_at=one.created_at,
-        created_by=one.created_by,
-        secret=one.keys[0].secret if is_new else None,
+        url=shown(read_endpoint(webhook.url)),
+        key_ids=tuple(key.key_id for key in webhook.keys),
+        lease_ttl_s=webhook.lease_ttl_s,
+        created_at=webhook.created_at,
+        created_by=webhook.created_by,
+        secret=webhook.keys[0].secret if is_new else None,
         rest=rest,
     )

@@ -80,10 +80,10 @@ class Webhooks:
         def decide(document: Json, now: int) -> Verdict[tuple[Webhook, bool]]:
             if document is not None:
                 known = _WEBHOOK.read(document)
-                found = replace(known, url=url, lease_ttl_s=lease_ttl_s)
+                webhook = replace(known, url=url, lease_ttl_s=lease_ttl_s)
                 made = known.keys[0].key_id == key.key_id  # the reply to an earlier try was lost
-                return Verdict(answer=(found, made), changed=found != known, write=_WEBHOOK.write(found))
-            found = Webhook(
+                return Verdict(answer=(webhook, made), changed=webhook != known, write=_WEBHOOK.write(webhook))
+            webhook = Webhook(
                 agent_id=agent_id,
                 url=url,
                 keys=(replace(key, created_at=now),),
@@ -93,7 +93,7 @@ class Webhooks:
                 created_by=created_by,
             )
             listed = ("ZADD", webhook_keys.WEBHOOKS, "NX", now, agent_id)
-            return Verdict(answer=(found, True), changed=True, write=_WEBHOOK.write(found), announcements=(listed,))
+            return Verdict(answer=(webhook, True), changed=True, write=_WEBHOOK.write(webhook), announcements=(listed,))
 
         return self._documents.transact(webhook_keys.webhook(agent_id), decide)
 
@@ -107,19 +107,19 @@ class Webhooks:
         def decide(known: Webhook, now: int) -> Webhook:
             if known.keys[0].key_id == key.key_id:
                 return known
-            kept = () if at_once else known.keys[: _SIGNING - 1]
-            return replace(known, keys=(replace(key, created_at=now), *kept))
+            keys = () if at_once else known.keys[: _SIGNING - 1]
+            return replace(known, keys=(replace(key, created_at=now), *keys))
 
         return self._change(agent_id, decide)
 
     def remove(self, agent_id: str) -> bool:
         """Remove a webhook with its keys, so that its task tokens serve no more. Return True if there was one."""
-        gone, *_ = self._connections.send(
+        removed, *_ = self._connections.send(
             ("DEL", webhook_keys.webhook(agent_id)),
             ("ZREM", webhook_keys.WEBHOOKS, agent_id),
             ("DEL", webhook_keys.rest(agent_id)),
         )
-        return bool(gone)
+        return bool(removed)
 
     def get(self, agent_id: str) -> Webhook | None:
         """Return a webhook; None if there is none of this agent."""
@@ -131,8 +131,8 @@ class Webhooks:
         (members,) = self._connections.send(("ZRANGE", webhook_keys.WEBHOOKS, 0, -1))
         named = [webhook_keys.webhook(member.decode()) for member in members]
         form = self._connections.form
-        found = self._connections.send(*map(form.read, named)) if named else []
-        return [_WEBHOOK.read(load(text)) for text in map(form.text, found) if text is not None]
+        replies = self._connections.send(*map(form.read, named)) if named else []
+        return [_WEBHOOK.read(load(text)) for text in map(form.text, replies) if text is not None]
 
     def now(self) -> float:
         """Return the server time in seconds since the epoch."""
@@ -141,10 +141,10 @@ class Webhooks:
 
     def resting(self, agent_id: str) -> Rest | None:
         """Return how long the receiver is still left alone; None if it may be called."""
-        clock, found = self._connections.send(("TIME",), ("GET", webhook_keys.rest(agent_id)))
-        if found is None:
+        clock, rest_text = self._connections.send(("TIME",), ("GET", webhook_keys.rest(agent_id)))
+        if rest_text is None:
             return None
-        until, failures, error = load(found)
+        until, failures, error = load(rest_text)
         left = (until - micros(clock)) / SECOND
         return Rest(for_s=left, failures=failures, error=error) if 0 < left <= _REMEMBERED_S else None
 
@@ -154,8 +154,8 @@ class Webhooks:
         Two processes that fail at once count one failure; that is near enough.
         """
         key = webhook_keys.rest(agent_id)
-        clock, found = self._connections.send(("TIME",), ("GET", key))
-        failures = 1 if found is None else load(found)[1] + 1
+        clock, rest_text = self._connections.send(("TIME",), ("GET", key))
+        failures = 1 if rest_text is None else load(rest_text)[1] + 1
         grown = _FIRST_REST_S * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
         for_s = min(grown, _LONGEST_REST_S) if asked_s is None else min(max(asked_s, 1.0), float(_REMEMBERED_S))
         until = micros(clock) + int(for_s * SECOND)
@@ -171,8 +171,8 @@ class Webhooks:
             if document is None:
                 return Verdict(answer=None)
             known = _WEBHOOK.read(document)
-            found = change(known, now)
-            return Verdict(answer=found, changed=found != known, write=_WEBHOOK.write(found))
+            answer = change(known, now)
+            return Verdict(answer=answer, changed=answer != known, write=_WEBHOOK.write(answer))
 
         return self._documents.transact(webhook_keys.webhook(agent_id), decide)
 

@@ -116,14 +116,14 @@ def answered(state: str, answer: Updated | Refusal) -> RunAnswer | Refusal:
     if isinstance(answer, Refusal):
         return in_words_of_tokens(state, answer)
     over = answer.run_status is not RunStatus.RUNNING
-    told = {
+    details = {
         "state": state,
         "state_status": answer.status.value,
         "run_status": answer.run_status.value,
         "next_states": list(answer.next_states),
         "hint": "The run has ended." if over else _ENDED,
     }
-    return RunAnswer(answer=told, at=answer.doc.finished_at or 0, repeated=answer.repeated)
+    return RunAnswer(answer=details, at=answer.doc.finished_at or 0, repeated=answer.repeated)
 
 
 def in_words_of_tokens(state: str, refusal: Refusal) -> Refusal:

@@ -25,12 +25,12 @@ class Areas:
             return []
         owner = leased.doc.lease.owner_agent_id or "unknown"
         mine = Occupied(workflow_id=workflow_id, state=leased.state, owner=owner, areas=areas)
-        found = overlaps(areas, self._book.enter(self._plane.transactions.run(workflow_id).project, mine))
-        if found:
-            event = Event(type="AreasOverlap", state=leased.state, data=event_data(found))
+        overlapping = overlaps(areas, self._book.enter(self._plane.transactions.run(workflow_id).project, mine))
+        if overlapping:
+            event = Event(type="AreasOverlap", state=leased.state, data=event_data(overlapping))
 
             def decide(_: Snapshot) -> Decision[None]:
                 return Decision(answer=None, changes=WriteSet(events=[event]))
 
             self._plane.transactions.on_run(workflow_id, ReadSet(), decide)
-        return warnings_of(found)
+        return warnings_of(overlapping)

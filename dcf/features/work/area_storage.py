@@ -62,8 +62,8 @@ class AreaBook:
         """Enter what is worked on now. Return what else is."""
         book = f"{BOOKS}run:{mine.workflow_id}" if project is None else f"{BOOKS}project:{project}"
         entry = f"{mine.workflow_id}/{encode_state(mine.state)}"
-        told = dump({"owner": mine.owner, "areas": list(mine.areas)})
-        (reply,) = ask(self._connections, ("EVAL", _ENTER, 1, book, entry, told, _BLANK.state(""), _LIFE_S, _MOST))
+        details = dump({"owner": mine.owner, "areas": list(mine.areas)})
+        (reply,) = ask(self._connections, ("EVAL", _ENTER, 1, book, entry, details, _BLANK.state(""), _LIFE_S, _MOST))
         return [
             read_occupied(name.decode(), load(value), decode_state(name.decode().partition("/")[2]))
             for name, value in zip(reply[::2], reply[1::2], strict=True)

@@ -27,46 +27,46 @@ class Occupied:
 
 def areas_of(doc: StateDoc) -> tuple[str, ...]:
     """Return the areas that a state's document names."""
-    found = doc.extra.get("areas")
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    areas = doc.extra.get("areas")
+    return tuple(area for area in areas if isinstance(area, str)) if isinstance(areas, list) else ()
 
 
 def overlaps(mine: Sequence[str], others: Sequence[Occupied]) -> list[tuple[Occupied, str, str]]:
     """Return the others whose areas overlap, each with the first two areas that do: mine and theirs."""
-    found: list[tuple[Occupied, str, str]] = []
+    overlapping: list[tuple[Occupied, str, str]] = []
     for other in others:
-        pair = next(((one, its) for one in mine for its in other.areas if overlap(one, its)), None)
+        pair = next(((area, its) for area in mine for its in other.areas if overlap(area, its)), None)
         if pair is not None:
-            found.append((other, *pair))
-    return found
+            overlapping.append((other, *pair))
+    return overlapping
 
 
-def warnings_of(found: Sequence[tuple[Occupied, str, str]]) -> list[str]:
+def warnings_of(overlapping: Sequence[tuple[Occupied, str, str]]) -> list[str]:
     """Return overlaps in words, the first few of them."""
-    told = [
+    warnings = [
         f"'{other.state}' of run '{other.workflow_id}' is worked on by '{other.owner}' in '{its}', which overlaps "
-        f"'{one}'."
-        for other, one, its in found[:_NAMED]
+        f"'{area}'."
+        for other, area, its in overlapping[:_NAMED]
     ]
-    more = len(found) - len(told)
-    return [*told, f"And {more} more."] if more else told
+    more = len(overlapping) - len(warnings)
+    return [*warnings, f"And {more} more."] if more else warnings
 
 
-def event_data(found: Sequence[tuple[Occupied, str, str]]) -> dict[str, Json]:
+def event_data(overlapping: Sequence[tuple[Occupied, str, str]]) -> dict[str, Json]:
     """Return overlaps for the history."""
     with_: list[Json] = [
-        {"run": other.workflow_id, "state": other.state, "agent": other.owner, "area": one, "their_area": its}
-        for other, one, its in found[:_NAMED]
+        {"run": other.workflow_id, "state": other.state, "agent": other.owner, "area": area, "their_area": its}
+        for other, area, its in overlapping[:_NAMED]
     ]
-    return {"overlaps": with_, "count": len(found)}
+    return {"overlaps": with_, "count": len(overlapping)}
 
 
-def read_occupied(entry: str, found: Mapping[str, Json], state: str) -> Occupied:
+def read_occupied(entry: str, document: Mapping[str, Json], state: str) -> Occupied:
     """Read an entry of the book of areas."""
-    areas = found.get("areas")
+    areas = document.get("areas")
     return Occupied(
         workflow_id=entry.partition("/")[0],
         state=state,
-        owner=str(found.get("owner")),
+        owner=str(document.get("owner")),
         areas=tuple(map(str, areas)) if isinstance(areas, list) else (),
     )

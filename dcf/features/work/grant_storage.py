@@ -41,5 +41,5 @@ def _key_of(asker: Asker) -> str:
     """Return the key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
     if asker.request_id is not None:
         return keys.handed(asker.agent_id, fingerprint(asker.request_id))
-    wanted = dump([asker.caller, asker.workflow_id, *asker.filters])
-    return keys.handed(asker.agent_id, f"to:{fingerprint(wanted)}")
+    digest = dump([asker.caller, asker.workflow_id, *asker.filters])
+    return keys.handed(asker.agent_id, f"to:{fingerprint(digest)}")

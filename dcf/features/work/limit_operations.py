@@ -136,7 +136,7 @@ class WorkLimiting:
         is_limited = bool(limits_in(self._known, last.owner, project)) or (last.owner is None and agents)
         if last.claim_ttl_s is None or not is_limited:
             return write(requests)
-        answers = list(write([replace(one, claim_ttl_s=None) for one in requests]))
+        answers = list(write([replace(update, claim_ttl_s=None) for update in requests]))
         done = answers[-1]
         owner = last.owner or (done.owner if isinstance(done, Updated) else None)
         if not isinstance(done, Updated) or done.run_status is not RunStatus.RUNNING:
@@ -144,14 +144,14 @@ class WorkLimiting:
         if owner is None or last.token is None or last.is_partial:
             return tuple(answers)
         token = next_token(last.token, "\nnext")
-        found = claim(Acquire(state="", owner=owner, token=token, ttl_s=last.claim_ttl_s, most=last.claim_most))
-        if isinstance(found, Leased):
-            answers[-1] = replace(done, claims=(replace(found, others=()), *found.others), repeated=False)
+        claimed = claim(Acquire(state="", owner=owner, token=token, ttl_s=last.claim_ttl_s, most=last.claim_most))
+        if isinstance(claimed, Leased):
+            answers[-1] = replace(done, claims=(replace(claimed, others=()), *claimed.others), repeated=False)
         return tuple(answers)
 
     def _settle(self, reserved: Reservation, workflow_id: str, answer: Leased | NothingReady | Refusal) -> None:
         granted = (answer, *answer.others) if isinstance(answer, Leased) else ()
-        self._store.settle(reserved, [LeaseSlot(workflow_id=workflow_id, state=one.state) for one in granted])
+        self._store.settle(reserved, [LeaseSlot(workflow_id=workflow_id, state=lease.state) for lease in granted])
 
 
 def limits_of(plane: ControlPlane) -> WorkLimiting | None:

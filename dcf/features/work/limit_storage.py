@@ -220,18 +220,18 @@ class WorkLimits:
     def read(self) -> tuple[dict[str, int], dict[str, Budget]]:
         """Return every limit, by kind and name, and the budgets of projects."""
         limits, budgets = self._connections.send(("HGETALL", LIMITS), ("HGETALL", BUDGETS))
-        found = {name.decode(): stored_budget(load(text)) for name, text in _pairs(budgets)}
-        known = {name: budget for name, budget in found.items() if budget is not None}
+        stored_budgets = {name.decode(): stored_budget(load(text)) for name, text in _pairs(budgets)}
+        known = {name: budget for name, budget in stored_budgets.items() if budget is not None}
         return {name.decode(): int(most) for name, most in _pairs(limits)}, known
 
     def put_budget(self, project: str, change: Callable[[Budget | None], Budget | None]) -> None:
         """Write what `change` makes of the budget of a project; None takes it away. Of two at once none is lost."""
         is_done = False
         while not is_done:
-            (kept,) = self._connections.send(("HGET", BUDGETS, project))
-            budget = change(None if kept is None else stored_budget(load(kept)))
+            (stored,) = self._connections.send(("HGET", BUDGETS, project))
+            budget = change(None if stored is None else stored_budget(load(stored)))
             text = "" if budget is None else dump(budget.as_json())
-            (is_done,) = self._connections.send(("EVAL", _PUT_BUDGET, 1, BUDGETS, project, kept or "", text))
+            (is_done,) = self._connections.send(("EVAL", _PUT_BUDGET, 1, BUDGETS, project, stored or "", text))
 
     def put(self, limit: WorkLimit) -> None:
         """Set a limit; one of 0 is none."""
@@ -242,22 +242,22 @@ class WorkLimits:
         self, limits: Sequence[WorkLimit], owner: str, places: Sequence[LeaseSlot], mark: str
     ) -> Reservation | LimitReached:
         """Reserve slots for as many of these places as there is room for, the first of them first."""
-        books, forms = [_book(one) for one in limits], (_BLANK.state(""), _BLANK.meta, _BLANK.claims)
-        most, named = (one.most for one in limits), map(_entry, places)
+        books, forms = [_book(limit) for limit in limits], (_BLANK.state(""), _BLANK.meta, _BLANK.claims)
+        most, named = (limit.most for limit in limits), map(_entry, places)
         fixed = (owner, _RESERVED, _LIFE_S, *forms, mark, len(places))
         (reply,) = ask(self._connections, ("EVAL", _RESERVE, len(books), *books, *fixed, *most, *named))
-        room, full, held = reply
+        room, full, holders = reply
         if room:
             return Reservation(limits=tuple(limits), owner=owner, places=tuple(places[:room]), mark=mark)
-        return LimitReached(limit=limits[max(0, full - 1)], held=tuple(_named(entry.decode()) for entry in held))
+        return LimitReached(limit=limits[max(0, full - 1)], held=tuple(_named(entry.decode()) for entry in holders))
 
-    def settle(self, reservation: Reservation, held: Sequence[LeaseSlot]) -> None:
+    def settle(self, reservation: Reservation, lease_slots: Sequence[LeaseSlot]) -> None:
         """Release the slots of a reservation except those of leases that are held now."""
-        names = [_entry(one) for one in held]
-        gone = [entry for entry in map(_entry, reservation.places) if entry not in names]
-        books = [_book(one) for one in reservation.limits]
-        fixed = (reservation.owner, reservation.mark, _BLANK.state(""), len(gone))
-        ask(self._connections, ("EVAL", _SETTLE, len(books), *books, *fixed, *gone, *names))
+        names = [_entry(slot) for slot in lease_slots]
+        entries = [entry for entry in map(_entry, reservation.places) if entry not in names]
+        books = [_book(limit) for limit in reservation.limits]
+        fixed = (reservation.owner, reservation.mark, _BLANK.state(""), len(entries))
+        ask(self._connections, ("EVAL", _SETTLE, len(books), *books, *fixed, *entries, *names))
 
 
 def _pairs(reply: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -279,10 +279,10 @@ def _named(entry: str) -> tuple[str, str]:
     return run, "a state that is being claimed" if entry.startswith("?") else decode_state(part)
 
 
-def limits_in(found: Mapping[str, int], agent: str | None, project: str | None) -> tuple[WorkLimit, ...]:
+def limits_in(document: Mapping[str, int], agent: str | None, project: str | None) -> tuple[WorkLimit, ...]:
     """Return the limits that a lease of this agent in a run of this project counts under."""
-    agents = [] if agent is None else [WorkLimit(kind="agent", name=agent, most=found.get(f"agent:{agent}", 0))]
+    agents = [] if agent is None else [WorkLimit(kind="agent", name=agent, most=document.get(f"agent:{agent}", 0))]
     projects = (
-        [] if project is None else [WorkLimit(kind="project", name=project, most=found.get(f"project:{project}", 0))]
+        [] if project is None else [WorkLimit(kind="project", name=project, most=document.get(f"project:{project}", 0))]
     )
-    return tuple(one for one in (*agents, *projects) if one.most)
+    return tuple(limit for limit in (*agents, *projects) if limit.most)

@@ -54,10 +54,10 @@ def read_work_place(text: str | None) -> WorkPlace | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
     if text is None:
         return None
-    found = _CURSOR.match(text)
-    if found is None:
+    match = _CURSOR.match(text)
+    if match is None:
         raise unknown_cursor()
-    return WorkPlace(score=int(found[1]), workflow_id=found[2], skipped=int(found[3]))
+    return WorkPlace(score=int(match[1]), workflow_id=match[2], skipped=int(match[3]))
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -225,7 +225,7 @@ def _since(run: RunFacts, doc: StateDoc, status: WorkStatus) -> int | None:
 
 
 def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
 
 
 def _text(value: Json) -> str | None:

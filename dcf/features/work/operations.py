@@ -82,9 +82,9 @@ class WorkFinding:
         for _ in range(_PAGES_OF_A_LOOK):
             page = self.find_work(query)
             free = (item for item in page.items if not item.agents)
-            found = [item for item in free if states is None or name_of(item.state) in states]
-            if found or page.next_place is None:
-                return found
+            items = [item for item in free if states is None or name_of(item.state) in states]
+            if items or page.next_place is None:
+                return items
             query = replace(query, place=page.next_place)
         return []
 
@@ -108,7 +108,7 @@ class WorkFinding:
             if answer is not None:
                 return answer
             time.sleep(JITTER.uniform(pause_s / 2, pause_s))
-        return nothing_found(query.agent or "", [one.message for one in reasons])
+        return nothing_found(query.agent or "", [reason.message for reason in reasons])
 
     def _given_before(self, query: WorkQuery, wish: Acquire, asker: Asker) -> TakenWork | None:
         """Return what an earlier call of the same asker was given, if it is to get it again."""
@@ -154,34 +154,34 @@ class WorkFinding:
         process then continues where it left off, and looks at the runs before that last; those after it stay there.
         """
         is_contested, begun = False, self._left_at.pop(query, None)
-        asked = replace(query, place=begun)
+        page_query = replace(query, place=begun)
         for _ in range(_PAGES + _TRIES):
-            found = self._work.next_ready(asked, mark, passed)
-            is_contested = is_contested or found.is_contested
-            for one in found.states:
+            candidates = self._work.next_ready(page_query, mark, passed)
+            is_contested = is_contested or candidates.is_contested
+            for state in candidates.states:
                 if asker is not None:
-                    given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
-                    self.handed.note(asker, given)
-                answer = self._try(one, wish)
+                    handed_work = Handed(workflow_id=state.workflow_id, state=state.state, token=wish.token)
+                    self.handed.note(asker, handed_work)
+                answer = self._try(state, wish)
                 if isinstance(answer, TakenWork):
-                    self._leave(query, None if begun is None else asked.place)
+                    self._leave(query, None if begun is None else page_query.place)
                     return answer
                 if answer is not None and answer.code == "work_limit_reached":
                     return answer
-                passed.append(one)
+                passed.append(state)
                 reasons += [] if answer is None else [answer]
                 if len(passed) >= _TRIES:
                     return nothing_found(query.agent or "", [refusal.message for refusal in reasons])
-            if not found.states:
-                if found.next_place is None and begun is None:
+            if not candidates.states:
+                if candidates.next_place is None and begun is None:
                     break
-                begun = None if found.next_place is None else begun  # what lies before it comes last
-                asked = replace(query, place=found.next_place)
+                begun = None if candidates.next_place is None else begun  # what lies before it comes last
+                page_query = replace(query, place=candidates.next_place)
         else:
-            self._leave(query, asked.place)
+            self._leave(query, page_query.place)
         if is_contested:
             return None
-        return nothing_found(query.agent or "", [one.message for one in reasons])
+        return nothing_found(query.agent or "", [reason.message for reason in reasons])
 
     def _leave(self, query: WorkQuery, place: WorkPlace | None) -> None:
         """Note where the next claim by the same query begins."""
@@ -190,15 +190,15 @@ class WorkFinding:
                 self._left_at.clear()
             self._left_at[query] = place
 
-    def _try(self, found: FoundState, wish: Acquire) -> TakenWork | Refusal | None:
+    def _try(self, found_state: FoundState, wish: Acquire) -> TakenWork | Refusal | None:
         """Lease a state that was found; None if its run is gone."""
         try:
-            answer = self._plane.acquire(found.workflow_id, replace(wish, state=found.state))
+            answer = self._plane.acquire(found_state.workflow_id, replace(wish, state=found_state.state))
         except NotFound:
             return None
         if isinstance(answer, Refusal):
             return answer
-        return TakenWork(workflow_id=found.workflow_id, leased=answer)
+        return TakenWork(workflow_id=found_state.workflow_id, leased=answer)
 
 
 def open_work(plane: ControlPlane, connections: Connections) -> WorkFinding:

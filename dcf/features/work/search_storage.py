@@ -168,22 +168,22 @@ def _find_command(form: DocumentForm, sought: WorkSought) -> Command:
         begun = query.place or WorkPlace(score=0, workflow_id=query.run)
         return _visit(form, sought, replace(begun, workflow_id=query.run), sought.wanted)
     lists, bounds = _lists(query, sought.mode, ""), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, sought.wanted)
-    given = (*_from(query.place), *bounds, *_asked(sought), *_looking("", _BLANK, sought.passed))
-    return ("EVAL", form.script(FIND), *lists, *given)
+    arguments = (*_from(query.place), *bounds, *_asked(sought), *_looking("", _BLANK, sought.passed))
+    return ("EVAL", form.script(FIND), *lists, *arguments)
 
 
 def _list_commands(sought: WorkSought, place: WorkPlace | None, shards: int) -> list[Command]:
     """Return the commands that ask each shard for the next runs on its lists."""
-    given = (*_from(place), _MOST_RUNS, PAST, _PAGE_OF_RUN, _LISTED, *_asked(sought))
-    return [("EVAL", LIST, *_lists(sought.query, sought.mode, shard), *given) for shard in every_shard(shards)]
+    arguments = (*_from(place), _MOST_RUNS, PAST, _PAGE_OF_RUN, _LISTED, *_asked(sought))
+    return [("EVAL", LIST, *_lists(sought.query, sought.mode, shard), *arguments) for shard in every_shard(shards)]
 
 
-def _visit(form: DocumentForm, sought: WorkSought, place: WorkPlace, wanted: int) -> Command:
+def _visit(form: DocumentForm, sought: WorkSought, place: WorkPlace, count: int) -> Command:
     """Return the command that looks at one run from a place on."""
-    run, bounds = RunKeys(place.workflow_id), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
-    passed = [one for one in sought.passed if one.workflow_id == run.workflow_id]
-    given = (*_from(place), *bounds, *_asked(sought), *_looking(run.workflow_id, run, passed))
-    return ("EVAL", form.script(VISIT), 1, run.meta, 0, 0, *given)
+    run, bounds = RunKeys(place.workflow_id), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, count)
+    passed = [state for state in sought.passed if state.workflow_id == run.workflow_id]
+    arguments = (*_from(place), *bounds, *_asked(sought), *_looking(run.workflow_id, run, passed))
+    return ("EVAL", form.script(VISIT), 1, run.meta, 0, 0, *arguments)
 
 
 def _from(place: WorkPlace | None) -> tuple[str | int, ...]:
@@ -203,7 +203,7 @@ def _looking(workflow_id: str, run: RunKeys, passed: Sequence[FoundState]) -> tu
         *map(KeyText, forms),
         workflow_id,
         GATE,
-        *(f"{one.workflow_id}/{encode_state(one.state)}" for one in passed),
+        *(f"{state.workflow_id}/{encode_state(state.state)}" for state in passed),
     )
 
 
@@ -213,7 +213,7 @@ def _lists(query: WorkQuery, mode: str, shard: str) -> tuple[str | int, ...]:
     every = [keys.runs_by(facet, value) for facet, value in facets.items() if value is not None]
     if mode != DONE:
         every.append(keys.runs_by(Facet.STATUS, RunStatus.RUNNING))
-    one_of = [] if query.agent is None else [keys.runs_by(Facet.AGENT, one) for one in (query.agent, FOR_ANYBODY)]
+    one_of = [] if query.agent is None else [keys.runs_by(Facet.AGENT, word) for word in (query.agent, FOR_ANYBODY)]
     if not every:
         every, one_of = one_of[:1], []
     names = [in_shard(index, shard) for index in (*every, *one_of)]
@@ -227,12 +227,12 @@ def _merged(replies: Sequence[Reply], begun: WorkPlace | None) -> tuple[list[Wor
     """
     stops = [_read_place(*stopped) for _, stopped, _ in replies if stopped]
     until = min(stops, key=_rank, default=None)
-    found = sorted((_read_place(at, run) for _, _, runs in replies for at, run in runs), key=_rank)
+    places = sorted((_read_place(at, run) for _, _, runs in replies for at, run in runs), key=_rank)
     if until is not None:
-        found = [place for place in found if _rank(place) <= _rank(until)]
-    if begun is not None and found and _rank(found[0]) == _rank(begun):  # the run in which an earlier page stopped
-        found[:1] = [begun] if begun.skipped < PAST else []
-    return found, until
+        places = [place for place in places if _rank(place) <= _rank(until)]
+    if begun is not None and places and _rank(places[0]) == _rank(begun):  # the run in which an earlier page stopped
+        places[:1] = [begun] if begun.skipped < PAST else []
+    return places, until
 
 
 def _rank(place: WorkPlace) -> tuple[int, str]:

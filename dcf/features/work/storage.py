@@ -49,40 +49,40 @@ class WorkList:
 
     def page(self, query: WorkQuery) -> WorkPage:
         """Return a page of work, on a single server in one round trip; in two, where it is about what is done."""
-        found = self._search.find(WorkSought(query=query, mode=_mode(query), wanted=query.limit), ("TIME",))
-        now = micros(found.before[0])
+        place_found = self._search.find(WorkSought(query=query, mode=_mode(query), wanted=query.limit), ("TIME",))
+        now = micros(place_found.before[0])
         items = (
-            self._done(found.runs)
+            self._done(place_found.runs)
             if query.status is WorkStatus.DONE
-            else [item for run in found.runs for item in _items(self._connections.form, run, now)]
+            else [item for run in place_found.runs for item in _items(self._connections.form, run, now)]
         )
-        wanted = tuple(item for item in items if query.wants(item))
-        return WorkPage(now=now, items=wanted, next_place=found.place)
+        selected = tuple(item for item in items if query.wants(item))
+        return WorkPage(now=now, items=selected, next_place=place_found.place)
 
     def next_ready(self, query: WorkQuery, mark: str, passed: Sequence[FoundState]) -> Candidates:
         """Return the next state that the query's agent may take, and mark it; with an empty mark also a marked one."""
-        found = self._search.find(WorkSought(query=query, mode="claim", wanted=1, mark=mark, passed=passed))
+        place_found = self._search.find(WorkSought(query=query, mode="claim", wanted=1, mark=mark, passed=passed))
         states = tuple(
             FoundState(workflow_id=run.decode(), state=decode_state(part.decode()))
-            for run, _, *parts in found.runs
+            for run, _, *parts in place_found.runs
             for part, *_ in parts
         )
-        return Candidates(states=states, is_contested=found.is_contested, next_place=found.place)
+        return Candidates(states=states, is_contested=place_found.is_contested, next_place=place_found.place)
 
     def _done(self, runs: Sequence[Reply]) -> Iterator[WorkItem]:
         """Yield what has ended in these runs; it is on no list of open states, so the documents of all are read."""
         form = self._connections.form
-        told = [(run.decode(), form.values(ENDED, facts) or {}) for run, facts in runs]
-        named = {run: [join("", name) for name in meta.get(_STATES) or ()][:_DONE_AT_ONCE] for run, meta in told}
-        grown = [run for run, meta in told if meta.get("grown") is True]
+        notices = [(run.decode(), form.values(ENDED, facts) or {}) for run, facts in runs]
+        named = {run: [join("", name) for name in meta.get(_STATES) or ()][:_DONE_AT_ONCE] for run, meta in notices}
+        grown = [run for run, meta in notices if meta.get("grown") is True]
         listed: list[Command] = [("XRANGE", RunKeys(run).units, "-", "+", "COUNT", _DONE_AT_ONCE) for run in grown]
         for run, units in zip(grown, self._connections.send(*listed) if listed else [], strict=True):
             named[run] = [load(fields[1])["name"] for _, fields in units]
-        asked: list[Command] = [
+        commands: list[Command] = [
             form.read_many([*map(RunKeys(run).state, paths)]) for run, paths in named.items() if paths
         ]
-        replies = iter(self._connections.ask(*asked) if asked else ())
-        for run, meta in told:
+        replies = iter(self._connections.ask(*commands) if commands else ())
+        for run, meta in notices:
             facts, paths = _facts(run, meta), named[run]
             docs: Reply = next(replies) if paths else []
             agents, skills = object_of(meta.get("agents")), object_of(meta.get("skills"))
@@ -113,8 +113,8 @@ def _items(form: DocumentForm, run: Reply, now: int) -> Iterator[WorkItem]:
             yield item
 
 
-def _facts(workflow_id: str, found: Mapping[Member, Json]) -> RunFacts:
-    return facts_of(workflow_id, {name: value for name, value in found.items() if isinstance(name, str)})
+def _facts(workflow_id: str, document: Mapping[Member, Json]) -> RunFacts:
+    return facts_of(workflow_id, {name: value for name, value in document.items() if isinstance(name, str)})
 
 
 def _assigned(of_all: Mapping[str, Json], name: str) -> tuple[str, ...]:

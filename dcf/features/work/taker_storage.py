@@ -79,8 +79,10 @@ class Takers:
     def of(self, project: str | None, now: int) -> Sequence[Taker]:
         """Return who waits at this server time and may see a run of this project, in one packet."""
         lists = dict.fromkeys((_list_of(project), TAKERS))
-        asked: list[Command] = [("ZRANGE", key, f"({now}", "+inf", "BYSCORE", "LIMIT", 0, MOST_READ) for key in lists]
-        return [_read(text) for found in self._connections.send(*asked) for text in found]
+        commands: list[Command] = [
+            ("ZRANGE", key, f"({now}", "+inf", "BYSCORE", "LIMIT", 0, MOST_READ) for key in lists
+        ]
+        return [_read(text) for texts in self._connections.send(*commands) for text in texts]
 
 
 def _list_of(project: str | None) -> str:

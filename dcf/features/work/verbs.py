@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 def _said(answer: Mapping[str, Any]) -> str:
     counts = Counter(item["status"] for item in answer["items"])
-    told = ", ".join(f"{counts[status]} {status}" for status in WorkStatus if counts[status])
-    return f"Found {told}." if told else "Nothing was found on this page."
+    counted = ", ".join(f"{counts[status]} {status}" for status in WorkStatus if counts[status])
+    return f"Found {counted}." if counted else "Nothing was found on this page."
 
 
 @verb(
@@ -100,11 +100,11 @@ def find_work(
     """
     if workflow_id is not None:
         on.control_plane.run(workflow_id)
-    wanted = WorkStatus(status) if status is not None else WorkStatus.READY if claim else None
+    chosen_status = WorkStatus(status) if status is not None else WorkStatus.READY if claim else None
     query = WorkQuery(
         limit=limit,
         agent=agent_id,
-        status=wanted,
+        status=chosen_status,
         project=project,
         workflow=workflow,
         run=workflow_id,

@@ -59,12 +59,12 @@ Method = Callable[[Code, Sequence[Code]], Code | None]
 """Returns the code of a call; None if the arguments do not suit."""
 
 
-def _written(pattern: str, kind: ValueType, *wanted: ValueType, is_fixed: bool = False) -> Method:
+def _written(pattern: str, kind: ValueType, *argument_types: ValueType, is_fixed: bool = False) -> Method:
     """Return the method whose arguments are of these types; `is_fixed`: the first is a text that is written out."""
 
     def call(base: Code, arguments: Sequence[Code]) -> Code | None:
         types = [argument.type for argument in arguments]
-        if types != list(wanted) or (is_fixed and not (arguments[0].is_constant and arguments[0].constant)):
+        if types != list(argument_types) or (is_fixed and not (arguments[0].is_constant and arguments[0].constant)):
             return None
         text = pattern.format(base.text, *(argument.text for argument in arguments))
         return Code(text, kind, may_fail=any_risky([base, *arguments]))
@@ -83,12 +83,12 @@ def _get(base: Code, arguments: Sequence[Code]) -> Code | None:
     if key.type != STR:
         return None
     other = rest[0] if rest else constant(None)
-    held = f"$lookup({base.text}, {key.text})"
+    lookup = f"$lookup({base.text}, {key.text})"
     kind = _type_under(base.type, key)
     if other.is_constant:
-        text = f"($_g := {held}; $exists($_g) ? $_g : {other.text})"
+        text = f"($_g := {lookup}; $exists($_g) ? $_g : {other.text})"
     else:  # the other value is worked out before, as Python does
-        text = f"($_v := [{element(other)}]; $_g := {held}; $exists($_g) ? $_g : $_v[0])"
+        text = f"($_v := [{element(other)}]; $_g := {lookup}; $exists($_g) ? $_g : $_v[0])"
     result = other.type if kind == NULL else join(kind, other.type) or ANY
     return Code(text, result, ATOM, may_fail=any_risky([base, *arguments]))
 

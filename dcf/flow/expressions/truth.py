@@ -114,8 +114,8 @@ def _value_of_either(scope: Scope, node: ast.BoolOp) -> Code:
 
 def _either(value: Code, other: Code, *, is_or: bool) -> Code:
     condition = truth_of(Code("$_v", value.type)).within(CONDITIONAL)
-    kept = present(value.type) if is_or else value.type
-    kind = other.type if is_or and value.type.kind == "null" else joined([kept, other.type]) or ANY
+    kept_type = present(value.type) if is_or else value.type
+    kind = other.type if is_or and value.type.kind == "null" else joined([kept_type, other.type]) or ANY
     # The other value is written as a function before `$_v` is bound, since its own code may use that name.
     yes, no = ("$_v", "$_w()") if is_or else ("$_w()", "$_v")
     text = f"($_w := function() {{ {other.text} }}; $_v := {value.text}; {condition} ? {yes} : {no})"

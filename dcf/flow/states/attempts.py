@@ -53,9 +53,9 @@ def _check_finally(node: ast.Try) -> None:
 
 def _before(scope: Scope, node: ast.Try) -> Environment:
     """Return the facts about names that hold wherever the body fails."""
-    kept = dict(scope.environment)
+    environment = dict(scope.environment)
     scope.widen([*node.body, *(statement for handler in node.handlers for statement in handler.body)])
-    widened, scope.environment = scope.environment, kept
+    widened, scope.environment = scope.environment, environment
     return dict(widened)
 
 

@@ -139,10 +139,10 @@ def _course_of(scope: Scope, node: ast.For) -> _Course:
     is_range = isinstance(node.iter, ast.Call) and scope.resolve(node.iter.func) is range
     if is_range and isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name):
         return _over_range(scope, node.iter, name, counter)
-    held = scope.program.variable(scope.free_name(f"{name}_items"), scope.number)
-    items = items_of(scope, node.target, node.iter, f"${held}[${counter}]")
-    assigns = {counter: 0, held: scope.written(items.code, node.iter)}
-    return _Course(assigns=assigns, bound=f"$count(${held})", counter=counter, names=items.names)
+    holder = scope.program.variable(scope.free_name(f"{name}_items"), scope.number)
+    items = items_of(scope, node.target, node.iter, f"${holder}[${counter}]")
+    assigns = {counter: 0, holder: scope.written(items.code, node.iter)}
+    return _Course(assigns=assigns, bound=f"$count(${holder})", counter=counter, names=items.names)
 
 
 def _over_range(scope: Scope, call: ast.Call, name: str, counter: str) -> _Course:

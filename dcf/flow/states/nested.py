@@ -127,9 +127,9 @@ def map_state(scope: Scope, comprehension: ast.comprehension, body: ast.expr | l
         inner.add(target.id, {"Type": "Pass", "Assign": {variable: expression("$states.input")}}, target)
     inner.body(statements)
     _return_nothing(inner, statements[-1])
-    wanted = options.pop("name", None) or name
+    chosen_name = options.pop("name", None) or name
     state = {"Type": "Map", "Items": items, **options, "ItemProcessor": inner.machine()}
-    return StepState(state=state, name=str(wanted), type=list_of(inner.result or ANY))
+    return StepState(state=state, name=str(chosen_name), type=list_of(inner.result or ANY))
 
 
 def _each_options(scope: Scope, iterated: ast.expr) -> tuple[dict[str, Any], ast.expr]:

@@ -57,11 +57,11 @@ def options_of(call: ast.Call, known: Collection[str]) -> dict[str, ast.expr]:
     return {str(option.arg): option.value for option in call.keywords}
 
 
-def first_argument(call: ast.Call, what: str) -> ast.expr:
+def first_argument(call: ast.Call, noun: str) -> ast.expr:
     """Return the first argument of a call."""
     if not call.args:
         name = short_name(call.func)
-        raise Refusal(call, f"{name}() needs {what} as its first argument.", f"Write {name}(...) with it.")
+        raise Refusal(call, f"{name}() needs {noun} as its first argument.", f"Write {name}(...) with it.")
     return call.args[0]
 
 
@@ -70,7 +70,7 @@ def arguments_of(
 ) -> dict[str, Code]:
     """Return the arguments of a call by parameter; refuse what Python would refuse, and other types."""
     signature = inspect.signature(function)
-    parameters = {name: one for name, one in signature.parameters.items() if not _is_context(name, hints)}
+    parameters = {name: parameter for name, parameter in signature.parameters.items() if not _is_context(name, hints)}
     starred = next((value for value in call.args if isinstance(value, ast.Starred)), None)
     if starred is not None:
         raise Refusal(starred, "Arguments are written out here.", "Write each argument.")
@@ -88,15 +88,15 @@ def _argument(scope: Scope, call: ast.Call, name: str, node: Any, hints: Mapping
         raise Refusal(call, f"'{name}' of {short_name(call.func)}() takes any number of values.", "Let it take a list.")
     code = scope.value(node)
     scope.guard(code, node)
-    wanted = type_of(hints.get(name, Any))
-    if not fits(code.type, wanted):
-        message = f"'{name}' of {short_name(call.func)}() is {wanted}, this is {code.type}."
-        raise Refusal(node, message, _advice_on(code.type, wanted, node))
+    parameter_type = type_of(hints.get(name, Any))
+    if not fits(code.type, parameter_type):
+        message = f"'{name}' of {short_name(call.func)}() is {parameter_type}, this is {code.type}."
+        raise Refusal(node, message, _advice_on(code.type, parameter_type, node))
     return code
 
 
-def _advice_on(kind: ValueType, wanted: ValueType, node: ast.expr) -> str:
-    if kind.optional and not wanted.optional:
+def _advice_on(kind: ValueType, value_type: ValueType, node: ast.expr) -> str:
+    if kind.optional and not value_type.optional:
         return f"Write `if {ast.unparse(node)} is not None:` around it, or give another value with `or`."
     return "Change the argument, or the annotation of the parameter."
 
@@ -133,16 +133,16 @@ def _agent_state(scope: Scope, call: ast.Call) -> StepState:
     if len(call.args) < 2:  # noqa: PLR2004 - who, and what
         raise Refusal(call, "agent() needs an agent and its instructions.", 'Write agent("writer", "Write about ...").')
     fixed = {name: scope.fixed(options[name]) for name in ("output", "gates", "skills", "name") if name in options}
-    who, output = scope.fixed(call.args[0]), fixed.get("output", Any)
+    agent_id, output = scope.fixed(call.args[0]), fixed.get("output", Any)
     arguments = _data_of(scope, call, options.get("data"))
-    state: dict[str, Any] = {"Type": "Task", "AgentBinding": {"agent_ref": {"id": who}}}
+    state: dict[str, Any] = {"Type": "Task", "AgentBinding": {"agent_ref": {"id": agent_id}}}
     state["Instructions"] = _instructions(scope, call.args[1], arguments)
     state |= {"Arguments": arguments, **_schema(output), **_limits(scope, options)}
     if "gates" in fixed:
         state["Gates"] = [dict(gate.fields) for gate in fixed["gates"]]
     if "skills" in fixed:
         state["Skills"] = list(fixed["skills"])
-    return StepState(state=state, name=str(fixed.get("name", who)), type=type_of(output))
+    return StepState(state=state, name=str(fixed.get("name", agent_id)), type=type_of(output))
 
 
 def _schema(output: Any, field: str = "OutputSchema") -> dict[str, Any]:
@@ -183,10 +183,10 @@ def _shown_argument(scope: Scope, part: ast.FormattedValue, arguments: dict[str,
         raise Refusal(part.value, "Instructions show values as they are.", "Assign the formatted text before.")
     code = defined(scope.value(part.value))
     value = scope.written(code, part.value)
-    wanted = _last_name(part.value) or "value"
-    name, number = wanted, 2
+    argument_name = _last_name(part.value) or "value"
+    name, number = argument_name, 2
     while arguments.get(name, value) != value:
-        name, number = f"{wanted}_{number}", number + 1
+        name, number = f"{argument_name}_{number}", number + 1
     arguments[name] = value
     return name
 

@@ -71,10 +71,10 @@ def _refuse_elsewhere(card: AgentCard, base_url: str) -> None:
 
 
 async def _ask(client: Client, work: AgentWork, tools: AgentTools) -> ModelAnswer:
-    said = SendMessageRequest(message=_message(work))
+    reply = SendMessageRequest(message=_message(work))
     task: Task | None = None
     try:
-        async for response in client.send_message(said):
+        async for response in client.send_message(reply):
             if response.HasField("message"):
                 _report(tools, response.message)
                 return _answer(response.message.parts, response.message.context_id)
@@ -104,8 +104,8 @@ async def _ended(client: Client, task: Task, tools: AgentTools) -> ModelAnswer:
     raise _failure(task)
 
 
-def _report(tools: AgentTools, told: Task | Message) -> None:
-    used = with_whole_numbers(MessageToDict(told.metadata)).get("usage")
+def _report(tools: AgentTools, task: Task | Message) -> None:
+    used = with_whole_numbers(MessageToDict(task.metadata)).get("usage")
     if isinstance(used, dict):
         tools.report_usage(**used)
 
@@ -136,6 +136,6 @@ def _answer(parts: Sequence[Part], context_id: str) -> ModelAnswer:
 
 def _failure(task: Task) -> TaskFailed:
     name = _FAILURES.get(task.status.state, "DCF.AgentFailed")
-    told = next((part for part in get_data_parts(task.status.message.parts) if isinstance(part, dict)), {})
+    error_data = next((part for part in get_data_parts(task.status.message.parts) if isinstance(part, dict)), {})
     text = "\n".join(get_text_parts(task.status.message.parts)) or "The agent did not say why."
-    return TaskFailed(str(told.get("error") or name), str(told.get("cause") or text))
+    return TaskFailed(str(error_data.get("error") or name), str(error_data.get("cause") or text))

@@ -56,7 +56,7 @@ async def _prompt(work: AgentWork) -> AsyncIterator[dict[str, Any]]:
 def _options(work: AgentWork, tools: AgentTools) -> ClaudeAgentOptions:
     own = list(work.agent.options.get("tools", []))
     base_url = {"ANTHROPIC_BASE_URL": work.agent.base_url} if work.agent.base_url else {}
-    server = create_sdk_mcp_server(_SERVER, tools=[_tool(one, tools) for one in tools.list()])
+    server = create_sdk_mcp_server(_SERVER, tools=[_tool(tool, tools) for tool in tools.list()])
     return ClaudeAgentOptions(
         tools=own,
         allowed_tools=[f"mcp__{_SERVER}", *own],

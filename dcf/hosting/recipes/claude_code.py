@@ -65,10 +65,10 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
         )
         try:
             rest = system_prompt(work)[_LONGEST_ARGUMENT:]
-            said = await _said(process, rest + user_prompt(work))
-            ended = next((one for one in said if one.get("type") == "result"), {})
+            messages = await _said(process, rest + user_prompt(work))
+            ended = next((message for message in messages if message.get("type") == "result"), {})
             report(tools, ended, ended.get("modelUsage"))
-            return _answer(said, needs_tools=bool(tools.list()))
+            return _answer(messages, needs_tools=bool(tools.list()))
         finally:
             await _end(process)
 
@@ -103,25 +103,25 @@ async def _said(process: asyncio.subprocess.Process, prompt: str) -> list[dict[s
         process.stdin.write(prompt.encode())
         await process.stdin.drain()
     process.stdin.close()
-    found = []
+    messages = []
     async for line in process.stdout:
         with suppress(ValueError):
             message = json.loads(line)
             if message.get("type") in _KEPT or message.get("subtype") == "init":
-                found.append(message)
-    return found
+                messages.append(message)
+    return messages
 
 
-def _answer(said: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAnswer:
-    begun = next((one for one in said if one.get("subtype") == "init"), {})
-    ended = next((one for one in said if one.get("type") == "result"), None)
+def _answer(messages: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAnswer:
+    begun = next((message for message in messages if message.get("subtype") == "init"), {})
+    ended = next((message for message in messages if message.get("type") == "result"), None)
     if ended is None:
         raise SessionFailed("the command ended without a result")
     if ended.get("subtype") == "error_max_turns":
         raise TaskFailed("DCF.TurnLimit", "The agent reached its limit of turns.")
     if ended.get("is_error") or ended.get("subtype") != "success":
         cause = f"the session ended with {ended.get('subtype')}: {str(ended.get('result', ''))[:500]}"
-        windows = [one.get("rate_limit_info") for one in said if one.get("type") == _LIMIT]
+        windows = [message.get("rate_limit_info") for message in messages if message.get("type") == _LIMIT]
         raise SessionFailed(cause, ended.get("api_error_status"), rejected_window(windows))
     statuses = {server.get("name"): server.get("status") for server in begun.get("mcp_servers") or ()}
     if needs_tools and statuses.get(_SERVER) != "connected":
@@ -131,7 +131,9 @@ def _answer(said: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAns
 
 def rejected_window(windows: Sequence[Mapping[str, Any] | None]) -> Mapping[str, Any] | None:
     """Return the rejected window that resets last; None if no window was rejected, or none says when it resets."""
-    rejected = [one for one in windows if one and one.get("status") == "rejected" and one.get("resetsAt")]
+    rejected = [
+        window for window in windows if window and window.get("status") == "rejected" and window.get("resetsAt")
+    ]
     return max(rejected, key=lambda window: window["resetsAt"], default=None)
 
 

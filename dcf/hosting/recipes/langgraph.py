@@ -20,7 +20,7 @@ os.environ.setdefault("LANGSMITH_TRACING", "false")  # otherwise what is said go
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Let the agent work; its conversation is what it is resumed by."""
     model = _model(work.agent.model, work.agent.base_url)
-    graph = create_react_agent(model, [_tool(one, tools) for one in tools.list()], prompt=system_prompt(work))
+    graph = create_react_agent(model, [_tool(tool, tools) for tool in tools.list()], prompt=system_prompt(work))
     before = messages_from_dict(json.loads(work.session)) if work.session else []
     limit = 2 * work.agent.max_turns + 1  # a step of the model and one of its tools each
     used = UsageMetadataCallbackHandler()

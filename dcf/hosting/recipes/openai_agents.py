@@ -34,12 +34,12 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
             name=work.agent.name,
             instructions=system_prompt(work),
             model=model(model=work.agent.model, openai_client=client),
-            tools=[_tool(one, tools) for one in tools.list()],
+            tools=[_tool(tool, tools) for tool in tools.list()],
         )
-        said: list[Any] = json.loads(work.session) if work.session else []
-        said.append({"role": "user", "content": user_prompt(work)})
+        history: list[Any] = json.loads(work.session) if work.session else []
+        history.append({"role": "user", "content": user_prompt(work)})
         try:
-            result = await Runner.run(agent, said, max_turns=work.agent.max_turns)
+            result = await Runner.run(agent, history, max_turns=work.agent.max_turns)
         except AgentsException as error:
             if error.run_data is not None:
                 _report(tools, work, error.run_data.context_wrapper.usage)
@@ -66,7 +66,7 @@ def _tool(tool: AgentTool, tools: AgentTools) -> FunctionTool:
 
 async def _call(tools: AgentTools, name: str, _: Any, arguments: str) -> str:
     try:
-        given = json.loads(arguments or "{}")
+        value = json.loads(arguments or "{}")
     except ValueError as error:
         return f"The arguments are not JSON: {error}"
-    return (await tools.call(name, given)).text
+    return (await tools.call(name, value)).text

@@ -23,7 +23,7 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     agent = Agent(
         model,
         instructions=system_prompt(work),
-        tools=[_tool(one, tools) for one in tools.list()],
+        tools=[_tool(tool, tools) for tool in tools.list()],
     )
     before = ModelMessagesTypeAdapter.validate_json(work.session) if work.session else None
     limits, used = UsageLimits(request_limit=work.agent.max_turns), RunUsage()

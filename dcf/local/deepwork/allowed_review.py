@@ -43,11 +43,11 @@ class AllowedReviews:
             return AllowedReview(problem=gate)
         command = " ".join(gate.words)[:200]
         if not self.allowed.covers(gate.words, root):
-            told = f"No person allowed the review command '{command}' of {CONFIGURATION} here"
-            return AllowedReview(problem=f"{told}: dcf agents local --allow-command. {_OTHERS}")
+            text = f"No person allowed the review command '{command}' of {CONFIGURATION} here"
+            return AllowedReview(problem=f"{text}: dcf agents local --allow-command. {_OTHERS}")
         if self.calls is None:
-            told = f"The review command '{command}' needs a key for its verdicts: DCF_HELPER_KEY"
-            return AllowedReview(problem=f"{told}, with the agent id quality-gate. {_OTHERS}")
+            text = f"The review command '{command}' needs a key for its verdicts: DCF_HELPER_KEY"
+            return AllowedReview(problem=f"{text}, with the agent id quality-gate. {_OTHERS}")
         return AllowedReview(reviewing=Reviewing(gate=gate, calls=self.calls))
 
     def _gate(self, root: Path) -> QualityGate | str | None:

@@ -146,7 +146,7 @@ def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
     folder = root / _JOBS
     if not folder.is_dir():
         problems.append(f"There is no directory {_JOBS} below {root}. {_FIRST_JOB}")
-    names = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     for name in names[:MOST_JOBS]:
         if (folder / name / "job.yml").is_file():
             try:
@@ -165,11 +165,11 @@ def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
 
 def _document(root: Path, folder: str) -> dict[str, Any]:
     report = Report()
-    found = read_yaml(_file(root, f"{folder}/job.yml"), "job.yml", report)
-    document = None if found is None else found.plain()
+    yaml_document = read_yaml(_file(root, f"{folder}/job.yml"), "job.yml", report)
+    document = None if yaml_document is None else yaml_document.plain()
     if not isinstance(document, dict):
-        told = report.problems[0] if report.problems else "it is no mapping"
-        raise InvalidArgument(f"job.yml cannot be read: {told}", "Correct the file.")
+        problem = report.problems[0] if report.problems else "it is no mapping"
+        raise InvalidArgument(f"job.yml cannot be read: {problem}", "Correct the file.")
     steps = document.get("steps")
     for step in steps if isinstance(steps, list) else []:
         if isinstance(step, dict) and isinstance(step.get("instructions_file"), str) and "instructions" not in step:
@@ -178,10 +178,10 @@ def _document(root: Path, folder: str) -> dict[str, Any]:
 
 
 def _file(root: Path, path: str) -> str:
-    found = file_reading.found(root, path)
-    if found.size > _LONGEST:
+    readable_file = file_reading.found(root, path)
+    if readable_file.size > _LONGEST:
         raise InvalidArgument(f"'{path}' is longer than {_LONGEST} bytes.", "Shorten it.")
-    return file_reading.content(root, found).decode("utf-8", "replace")
+    return file_reading.content(root, readable_file).decode("utf-8", "replace")
 
 
 def _made(place: WorkingDirectory, name: str, client: ClientSession) -> str:
@@ -216,7 +216,7 @@ def _paths(outputs: Json) -> list[str]:
     """Return the paths of outputs: a list, or by argument as later versions send them."""
     values = list(outputs.values()) if isinstance(outputs, Mapping) else [outputs]
     named = [path for value in values for path in (value if isinstance(value, list) else [value])]
-    return [one for one in named if isinstance(one, str)]
+    return [name for name in named if isinstance(name, str)]
 
 
 def _text(result: Mapping[str, Any]) -> str:

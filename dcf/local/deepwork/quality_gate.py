@@ -36,8 +36,8 @@ class QualityGate:
 
     async def review(self, root: Path, request: ReviewRequest) -> ReviewVerdict:
         """Run the command on the outputs of a step; the verdict says why there is none, where there is none."""
-        asked = await anyio.to_thread.run_sync(request_text, root, request)
-        answer = await commands.ask(self.words, root, asked, self.timeout_s)
+        query = await anyio.to_thread.run_sync(request_text, root, request)
+        answer = await commands.ask(self.words, root, query, self.timeout_s)
         if answer.why_not is not None:
             return ReviewVerdict(why_none=answer.why_not)
         return read_verdict(answer.text, request.criteria)
@@ -61,8 +61,8 @@ def _written(root: Path) -> dict[str, Any]:
         return {}
     report = Report()
     text = file_reading.content(root, file_reading.found(root, CONFIGURATION)).decode("utf-8", "replace")
-    found = read_yaml(text, CONFIGURATION, report)
-    document = None if found is None else found.plain()
+    yaml_document = read_yaml(text, CONFIGURATION, report)
+    document = None if yaml_document is None else yaml_document.plain()
     if report.problems:
         problem = report.problems[0]
         raise InvalidArgument(f"{CONFIGURATION}, line {problem.place.line}: {problem.message}", problem.hint)
@@ -85,7 +85,7 @@ def _words(command: Any) -> tuple[str, ...]:
 
 
 def _number(written: dict[str, Any], name: str, usual: float, most: float) -> float:
-    found = written.get(name, usual)
-    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 < found <= most:
+    number = written.get(name, usual)
+    if not isinstance(number, int | float) or isinstance(number, bool) or not 0 < number <= most:
         raise InvalidArgument(f"{name} of {CONFIGURATION} must be a number above 0, at most {most:g}.", _HINT)
-    return found
+    return number

@@ -55,14 +55,14 @@ def _shown(root: Path, files: Sequence[str]) -> list[str]:
     left = _LONGEST_ALL
     for path in files:
         try:
-            found = file_reading.found(root, path)
-            data = file_reading.content(root, found)
+            readable_file = file_reading.found(root, path)
+            data = file_reading.content(root, readable_file)
         except DcfError as error:
             shown.append(f"[{path}: {error.message}]")
             continue
         piece = data[: min(_LONGEST_FILE, left)]
         left -= len(piece)
-        shown.append(_file(path, found.sha256, data, piece))
+        shown.append(_file(path, readable_file.sha256, data, piece))
     return shown
 
 

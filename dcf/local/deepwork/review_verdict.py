@@ -50,11 +50,13 @@ def read_verdict(text: str, criteria: Sequence[str]) -> ReviewVerdict:
     feedback = _text(answer.get("feedback"))
     results = _results(answer.get("criteria_results"), criteria)
     if not results or (not answer["passed"] and all(result.passed for result in results.values())):
-        results = {one: CriterionResult(criterion=one, passed=answer["passed"], feedback=feedback) for one in criteria}
-    missing = [one for one in criteria if one not in results]
+        results = {
+            judged: CriterionResult(criterion=judged, passed=answer["passed"], feedback=feedback) for judged in criteria
+        }
+    missing = [judged for judged in criteria if judged not in results]
     if missing:
         return ReviewVerdict(why_none=f"It did not judge the criterion '{missing[0]}'.")
-    judged = tuple(_with_feedback(results[one], feedback) for one in criteria)
+    judged = tuple(_with_feedback(results[judged], feedback) for judged in criteria)
     return ReviewVerdict(results=judged, feedback=feedback)
 
 
@@ -68,28 +70,32 @@ def _answers(text: str) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a text that say whether the review passed."""
     for piece in (text, *_FENCE.findall(text), text[text.find("{") : text.rfind("}") + 1]):
         try:
-            found = json.loads(piece)
+            verdict_document = json.loads(piece)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and isinstance(found.get("passed"), bool):
-            yield found
-        elif isinstance(found, dict) and isinstance(found.get("result"), str) and found["result"] != text:
-            yield from _answers(found["result"])  # as `claude --print --output-format json` prints it
+        if isinstance(verdict_document, dict) and isinstance(verdict_document.get("passed"), bool):
+            yield verdict_document
+        elif (
+            isinstance(verdict_document, dict)
+            and isinstance(verdict_document.get("result"), str)
+            and verdict_document["result"] != text
+        ):
+            yield from _answers(verdict_document["result"])  # as `claude --print --output-format json` prints it
 
 
 def _results(listed: object, criteria: Sequence[str]) -> dict[str, CriterionResult]:
     """Return the results by criterion, known by their texts, or by their order where there is one for each."""
     rows = [row for row in listed if _is_result(row)] if isinstance(listed, list) else []
-    named = {_plain(one): one for one in criteria}
-    found: dict[str, CriterionResult] = {}
+    named = {_plain(judged): judged for judged in criteria}
+    results: dict[str, CriterionResult] = {}
     for number, row in enumerate(rows):
         criterion = named.get(_plain(row.get("criterion")))
         if criterion is None and len(rows) == len(criteria):
             criterion = criteria[number]
-        if criterion is not None and (criterion not in found or found[criterion].passed):  # a failure counts
+        if criterion is not None and (criterion not in results or results[criterion].passed):  # a failure counts
             result = CriterionResult(criterion=criterion, passed=row["passed"], feedback=_text(row.get("feedback")))
-            found[criterion] = result
-    return found
+            results[criterion] = result
+    return results
 
 
 def _is_result(row: object) -> bool:

@@ -140,5 +140,9 @@ def _failed(message: str, hint: str) -> dict[str, Any]:
 
 def _with_feedback(result: dict[str, Any], verdict: ReviewVerdict) -> dict[str, Any]:
     answer = result["structuredContent"]
-    told = answer if verdict.feedback is None else {**answer, "feedback": verdict.feedback}
-    return {**result, "content": [{"type": "text", "text": dump(told)}], "structuredContent": told}
+    structured_content = answer if verdict.feedback is None else {**answer, "feedback": verdict.feedback}
+    return {
+        **result,
+        "content": [{"type": "text", "text": dump(structured_content)}],
+        "structuredContent": structured_content,
+    }

@@ -16,8 +16,8 @@ NOT_THERE: Final = "not_in_catalogue"
 
 async def definition_of(native: Native, name: str, session: str) -> Json:
     """Return what is kept of a job, as the session sees it: its own comes first, then the project's."""
-    found = await native.call("get_definition", kind="job", name=name, session=session, project=native.project)
-    return found["definition"].get("content")
+    stored_job = await native.call("get_definition", kind="job", name=name, session=session, project=native.project)
+    return stored_job["definition"].get("content")
 
 
 async def job_of(native: Native, name: str, session: str) -> DeepWorkJob:
@@ -36,7 +36,7 @@ async def named_job(native: Native, name: str, session: str) -> DeepWorkJob:
     except NotDone as refused:
         if refused.failure.code != NOT_THERE:
             raise
-    known = ", ".join(sorted([one async for one in names_of_jobs(native, session)]))
+    known = ", ".join(sorted([name async for name in names_of_jobs(native, session)]))
     hint = f"The jobs are: {known}." if known else "There is none yet: a job is a job.yml in .deepwork/jobs/NAME."
     raise refuse("invalid_argument", f"There is no job '{clip(name)}'.", hint, "job_name")
 
@@ -55,7 +55,7 @@ async def names_of_jobs(native: Native, session: str) -> AsyncIterator[str]:
             limit=100,
             cursor=cursor,
         )
-        for name in (str(one["name"]) for one in page["definitions"]):
+        for name in (str(definition["name"]) for definition in page["definitions"]):
             if name not in seen:
                 seen.add(name)
                 yield name
@@ -75,5 +75,5 @@ def workflow_of(job: DeepWorkJob, name: str) -> JobWorkflow:
 
 def shown_of(job: DeepWorkJob) -> dict[str, Json]:
     """Return a job as it is listed."""
-    shown = [{"name": one.name, "summary": one.summary} for one in job.workflows.values()]
+    shown = [{"name": workflow.name, "summary": workflow.summary} for workflow in job.workflows.values()]
     return {"name": job.name, "summary": job.summary, "description": job.description, "workflows": shown}

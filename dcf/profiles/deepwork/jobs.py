@@ -42,8 +42,8 @@ class JobStep:
 
     def as_json(self) -> dict[str, Json]:
         """Return the step for the run's input, so that later edits of the job do not change a run in progress."""
-        told = {"instructions": self.instructions, "outputs": list(self.outputs), "criteria": list(self.criteria)}
-        return {"id": self.id, **told}
+        members = {"instructions": self.instructions, "outputs": list(self.outputs), "criteria": list(self.criteria)}
+        return {"id": self.id, **members}
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,11 @@ class DeepWorkJob:
 def document_of(text: str) -> dict[str, Json]:
     """Return the document that a job's YAML is; raise NotDone where it is none."""
     report = Report()
-    found = read_yaml(text, "job.yml", report)
-    if found is None:
+    yaml_document = read_yaml(text, "job.yml", report)
+    if yaml_document is None:
         problem = report.problems[0]
         raise _wrong(f"line {problem.place.line}: {problem.message} {problem.hint}")
-    document = found.plain()
+    document = yaml_document.plain()
     if not isinstance(document, dict):
         raise _wrong("it is no mapping")
     return document
@@ -85,23 +85,23 @@ def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
     name = _named(document.get("name"), "name")
     has_steps = isinstance(document.get("steps"), list)
     workflows = dict(_workflows(document.get("workflows"), document))
-    steps = {one.id: one for one in (_seed_steps(document) if has_steps else _inline_steps(document))}
+    steps = {step.id: step for step in (_seed_steps(document) if has_steps else _inline_steps(document))}
     if not has_steps:
-        workflows = {key: one for key, one in workflows.items() if one.groups}
+        workflows = {key: item for key, item in workflows.items() if item.groups}
     if not steps or len(steps) > MOST_STEPS:
         raise _wrong(f"it has {len(steps)} steps; 1 to {MOST_STEPS} can be served")
     if not workflows:
         workflows = {
             name: JobWorkflow(name=name, summary=_text(document, "summary"), groups=tuple((s,) for s in steps))
         }
-    for one in workflows.values():
-        used = [step for group in one.groups for step in group]
-        _check_steps(one.name, used, steps)
-    told = document.get("description") or document.get("common_job_info_provided_to_all_steps_at_runtime")
+    for workflow in workflows.values():
+        used = [step for group in workflow.groups for step in group]
+        _check_steps(workflow.name, used, steps)
+    description = document.get("description") or document.get("common_job_info_provided_to_all_steps_at_runtime")
     return DeepWorkJob(
         name=name,
         summary=_text(document, "summary"),
-        description=told if isinstance(told, str) else None,
+        description=description if isinstance(description, str) else None,
         steps=steps,
         workflows=workflows,
         reviewers=tuple(_texts(document.get("reviewers"))),
@@ -130,10 +130,15 @@ def machine_of(job: DeepWorkJob, workflow: JobWorkflow, reviewed_by: str | None 
     states: dict[str, Json] = {}
     for at, step in enumerate(job.steps[name] for name in order):
         follows = {"Next": order[at + 1]} if at + 1 < len(order) else {"End": True}
-        told = step.instructions[:_LONGEST].replace("{%", "{ %").replace("%}", "% }")
+        instructions = step.instructions[:_LONGEST].replace("{%", "{ %").replace("%}", "% }")
         is_judged = bool(step.criteria) and (reviewed_by != NOBODY or bool(job.reviewers))
         gates = {"Gates": [_gate(step, job.reviewers, reviewed_by)]} if is_judged else {}
-        states[step.id] = {"Type": "Task", **({"Instructions": told} if told.strip() else {}), **gates, **follows}
+        states[step.id] = {
+            "Type": "Task",
+            **({"Instructions": instructions} if instructions.strip() else {}),
+            **gates,
+            **follows,
+        }
     machine = {"Comment": workflow.summary, "StartAt": order[0], "States": states}
     return {"workflow_name": f"{job.name}.{workflow.name}", "asl": machine}
 
@@ -152,47 +157,53 @@ def _gate(step: JobStep, reviewers: Sequence[str], reviewed_by: str | None) -> d
     return gate | ({"reviewers": judges} if judges else {})
 
 
-def _workflows(given: Json, document: Mapping[str, Json]) -> Iterator[tuple[str, JobWorkflow]]:
+def _workflows(workflows: Json, document: Mapping[str, Json]) -> Iterator[tuple[str, JobWorkflow]]:
     """Yield workflows of both forms: a list whose steps are ids, or a mapping whose steps are written out."""
-    if isinstance(given, Mapping):
+    if isinstance(workflows, Mapping):
         every = _inline_names(document)
-        for name, one in given.items():
-            alone = tuple((_id_of(name, step, every),) for step in _objects(_object(one).get("steps")))
-            yield name, JobWorkflow(name=_named(name, "workflow"), summary=_text(_object(one), "summary"), groups=alone)
+        for name, flow in workflows.items():
+            alone = tuple((_id_of(name, step, every),) for step in _objects(_object(flow).get("steps")))
+            yield (
+                name,
+                JobWorkflow(name=_named(name, "workflow"), summary=_text(_object(flow), "summary"), groups=alone),
+            )
         return
-    for one in _objects(given):
-        name = _named(one.get("name"), "workflow")
-        steps = one.get("steps")
+    for flow in _objects(workflows):
+        name = _named(flow.get("name"), "workflow")
+        steps = flow.get("steps")
         groups = tuple(tuple(map(str, part)) if isinstance(part, list) else (str(part),) for part in _list(steps))
-        yield name, JobWorkflow(name=name, summary=_text(one, "summary"), groups=groups)
+        yield name, JobWorkflow(name=name, summary=_text(flow, "summary"), groups=groups)
 
 
 def _seed_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
-    for one in _objects(document.get("steps")):
+    for step in _objects(document.get("steps")):
         outputs = [
-            part["file"] if isinstance(part, Mapping) and "file" in part else part for part in _list(one.get("outputs"))
+            part["file"] if isinstance(part, Mapping) and "file" in part else part
+            for part in _list(step.get("outputs"))
         ]
         yield JobStep(
-            id=_named(one.get("id"), "step"),
-            instructions=_text(one, "instructions") or _text(one, "description"),
+            id=_named(step.get("id"), "step"),
+            instructions=_text(step, "instructions") or _text(step, "description"),
             outputs=tuple(map(str, outputs)),
-            criteria=tuple(_criteria(one.get("quality_criteria"))),
+            criteria=tuple(_criteria(step.get("quality_criteria"))),
         )
 
 
 def _inline_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
     """Yield the steps of the form in which each workflow has its own."""
     every = _inline_names(document)
-    for name, one in _object(document.get("workflows")).items():
-        for step in _objects(_object(one).get("steps")):
+    for name, workflow in _object(document.get("workflows")).items():
+        for step in _objects(_object(workflow).get("steps")):
             if "sub_workflow" in step:
                 sub = _object(step["sub_workflow"])
-                told = f"Start the workflow {sub.get('workflow_name')} of job {sub.get('workflow_job', 'this one')}."
+                instructions = (
+                    f"Start the workflow {sub.get('workflow_name')} of job {sub.get('workflow_job', 'this one')}."
+                )
             else:
-                told = _text(step, "instructions")
+                instructions = _text(step, "instructions")
             yield JobStep(
                 id=_id_of(name, step, every),
-                instructions=told,
+                instructions=instructions,
                 outputs=tuple(_object(step.get("outputs"))),
                 criteria=tuple(map(str, _object(step.get("process_requirements")).values())),
             )
@@ -201,7 +212,7 @@ def _inline_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
 def _inline_names(document: Mapping[str, Json]) -> "Counter[str]":
     """Count how many steps of all workflows have each name."""
     flows = _object(document.get("workflows")).values()
-    return Counter(_text(one, "name") for flow in flows for one in _objects(_object(flow).get("steps")))
+    return Counter(_text(step, "name") for flow in flows for step in _objects(_object(flow).get("steps")))
 
 
 def _id_of(workflow: str, step: Mapping[str, Json], every: Mapping[str, int]) -> str:
@@ -210,25 +221,25 @@ def _id_of(workflow: str, step: Mapping[str, Json], every: Mapping[str, int]) ->
     return name if every[name] == 1 else f"{workflow}.{name}"
 
 
-def _criteria(given: Json) -> list[str]:
+def _criteria(criteria: Json) -> list[str]:
     """Return the questions of a step; later forms name them."""
-    return [str(one) for one in given.values()] if isinstance(given, Mapping) else _texts(given)
+    return [str(criterion) for criterion in criteria.values()] if isinstance(criteria, Mapping) else _texts(criteria)
 
 
-def _named(value: Json, what: str) -> str:
+def _named(value: Json, noun: str) -> str:
     if not isinstance(value, str) or not _NAME.match(value):
-        label = "job" if what == "name" else what
+        label = "job" if noun == "name" else noun
         raise _wrong(f"the name of a {label} is not like 'my_{label}': lower-case letters, digits and _")
     return value
 
 
-def _text(one: Mapping[str, Json], field: str) -> str:
-    found = one.get(field)
-    return found if isinstance(found, str) else ""
+def _text(document: Mapping[str, Json], field: str) -> str:
+    text = document.get(field)
+    return text if isinstance(text, str) else ""
 
 
 def _texts(value: Json) -> list[str]:
-    return [one for one in _list(value) if isinstance(one, str)]
+    return [text for text in _list(value) if isinstance(text, str)]
 
 
 def _list(value: Json) -> list[Any]:
@@ -236,13 +247,13 @@ def _list(value: Json) -> list[Any]:
 
 
 def _objects(value: Json) -> list[Mapping[str, Json]]:
-    return [one for one in _list(value) if isinstance(one, Mapping)]
+    return [member for member in _list(value) if isinstance(member, Mapping)]
 
 
 def _object(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _wrong(told: str) -> NotDone:
-    message = f"The job definition is not valid: {told.rstrip('.')}."
+def _wrong(problem: str) -> NotDone:
+    message = f"The job definition is not valid: {problem.rstrip('.')}."
     return refuse("invalid_argument", message, "Correct it, and call again.")

@@ -69,7 +69,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
     session = await session_of(native, args.session_id)
     job = await named_job(native, args.job_name, session.tag)
     workflow = workflow_of(job, args.workflow_name)
-    said = {
+    inputs = {
         "goal": args.goal,
         "job_name": job.name,
         "workflow_name": workflow.name,
@@ -77,7 +77,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
         "session_id": session.id,
     }
     run = session.current
-    if run is None or run.last is not None or any(run.read.input(name) != value for name, value in said.items()):
+    if run is None or run.last is not None or any(run.read.input(name) != value for name, value in inputs.items()):
         order = order_of(workflow)
         # Only the local user may leave out the review. That one certain agent reviews is less than that anybody does.
         may_choose = native.is_local or args.reviewed_by == QUALITY_GATE
@@ -87,7 +87,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
         started = await native.call(
             "start_run",
             workflow_json=document,
-            input_json={**said, "nested_in": around, "groups": [list(group) for group in workflow.groups]}
+            input_json={**inputs, "nested_in": around, "groups": [list(group) for group in workflow.groups]}
             | {"steps": [job.steps[name].as_json() for name in order]},
             agents_map_json=dict.fromkeys(order, agent),
             planner_agent_id=agent,
@@ -95,7 +95,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
             tags_json=[TAG, session.tag],
             keep=False,
             max_attempts=1000,
-            request_id=digest_of(session.tag, session.newest, *map(str, said.values())),
+            request_id=digest_of(session.tag, session.newest, *map(str, inputs.values())),
             reason=args.goal[:200],
         )
         run = await _read(native, str(started["workflow_id"]))
@@ -122,7 +122,7 @@ async def abort_workflow(native: Native, args: calls.AbortWorkflowCall) -> Json:
     """Cancel the current run; the same call again finds it cancelled."""
     session = await session_of(native, args.session_id)
     reason = f"abort_workflow: {args.explanation}"[:500]
-    run = next((one for one in session.ended[:1] if one.read.meta.get("cause") == reason), None)
+    run = next((ended_run for ended_run in session.ended[:1] if ended_run.read.meta.get("cause") == reason), None)
     if run is None or _begun_since(session, run):
         run = current_of(session)
         await native.call("cancel_run", workflow_id=run.id, reason=reason)
@@ -154,7 +154,7 @@ async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
         made = await native.call("rerun", workflow_id=run.id, from_state=args.step_id, **more)
         run = await _read(native, str(made["workflow_id"]))
     earlier = run.read.meta.get("rerun_of")
-    if not is_there or any(one.id == earlier for one in session.stack):
+    if not is_there or any(run.id == earlier for run in session.stack):
         await native.call("cancel_run", workflow_id=earlier, reason="go_to_step")
         session = await session_of(native, args.session_id)
     begun = await _begun(native, run, session.id)
@@ -185,9 +185,9 @@ async def register_session_job(native: Native, args: calls.RegisterSessionJobCal
         session=scope_of(native, args.session_id),
         expires_in_s=7 * 24 * 3600,
     )
-    told = f"Job '{job.name}' is registered with {len(job.steps)} steps."
+    message = f"Job '{job.name}' is registered with {len(job.steps)} steps."
     session = session_id(native, args.session_id)
-    return {"status": "registered", "job_name": job.name, "job_dir": f"session/{session}", "message": told}
+    return {"status": "registered", "job_name": job.name, "job_dir": f"session/{session}", "message": message}
 
 
 @_BOX.tool(calls.GetSessionJobCall, read_only=True)
@@ -251,13 +251,13 @@ async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
     await native.call("override_gate", **here, reason=reason, agent_id=agent)
     if not (await _read(native, unit.run)).is_open:
         return
-    told = {"question": f"May {unit.name} pass without its review?", "options": ["review", "override"]}
+    question = {"question": f"May {unit.name} pass without its review?", "options": ["review", "override"]}
     await native.call(
         "add_journal_entry",
         **here,
         kind="decision",
         text=f"The review of {unit.name} was overridden: {reason}",
-        details_json={**told, "chosen": "override", "reasoning": reason},
+        details_json={**question, "chosen": "override", "reasoning": reason},
         key=digest_of("override", unit.name, str(unit.attempts), reason),
         agent_id=agent,
     )
@@ -275,9 +275,9 @@ async def _after(
     if run.read.status == "blocked":
         raise _issues_open(run)
     outputs = [path for name in run.steps for path in files_of(run, name)]
-    told = f"Workflow {run.name} is complete: {_counted(run.steps, 'step')}, {_counted(outputs, 'output')}."
-    left = [one.shown() for one in session.stack if one.id != run.id]
-    return {"status": "workflow_complete", "summary": told, "all_outputs": outputs, **missing, "stack": left}
+    summary = f"Workflow {run.name} is complete: {_counted(run.steps, 'step')}, {_counted(outputs, 'output')}."
+    left = [item.shown() for item in session.stack if item.id != run.id]
+    return {"status": "workflow_complete", "summary": summary, "all_outputs": outputs, **missing, "stack": left}
 
 
 def _counted(listed: Sized, noun: str) -> str:
@@ -304,15 +304,15 @@ async def _begun(native: Native, run: DeepRun, session: str, *, is_followed: boo
         raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")
     if unit.status != "running":
         await growing_runs.begin(native, unit, native.agent())
-    step, given = run.steps[unit.name], run.read.input
-    group = next((one for one in given("groups") or () if unit.name in one), [unit.name])
+    step, run_input = run.steps[unit.name], run.read.input
+    group = next((group_names for group_names in run_input("groups") or () if unit.name in group_names), [unit.name])
     others = [name for name in group if name != unit.name]
     more = f"\n\nConcurrent with {', '.join(others)}; each is reported by a finished_step of its own." if others else ""
     advice = "" if is_followed else how_to_report(run, unit.name)
-    label = given("instance_id") or run.created_at[:10]
+    label = run_input("instance_id") or run.created_at[:10]
     return {
         "session_id": session,
-        "branch_name": f"{TAG}/{given('job_name')}-{given('workflow_name')}-{slug_of(label)}",
+        "branch_name": f"{TAG}/{run_input('job_name')}-{run_input('workflow_name')}-{slug_of(label)}",
         "branch_status": _SUGGESTED,
         "step_id": unit.name,
         "step_expected_outputs": step["outputs"],
@@ -344,7 +344,7 @@ def _done_here(run: DeepRun) -> bool:
 def _begun_since(session: Session, run: DeepRun) -> bool:
     ended = run.read.meta.get("finished_at")
     return ended is not None and any(
-        growing_runs.instant(one.created_at) > growing_runs.instant(ended) for one in session.stack
+        growing_runs.instant(run.created_at) > growing_runs.instant(ended) for run in session.stack
     )
 
 

@@ -22,9 +22,9 @@ _NAME_IT: Final = (
 
 def output_of(args: calls.FinishedStepCall) -> dict[str, Json]:
     """Return the output of the step that a call reports."""
-    told: dict[str, Json] = {"files": list(args.outputs)}
-    told |= {} if args.notes is None else {"notes": args.notes}
-    return told | ({} if args.file_hashes is None else {"file_hashes": args.file_hashes})
+    output: dict[str, Json] = {"files": list(args.outputs)}
+    output |= {} if args.notes is None else {"notes": args.notes}
+    return output | ({} if args.file_hashes is None else {"file_hashes": args.file_hashes})
 
 
 def current_of(session: Session) -> DeepRun:
@@ -56,8 +56,8 @@ def _waiting_step(session: Session, place: dict[str, Json]) -> tuple[DeepRun, Ru
         unit = run.read.units.get(str(place.get("step_id")))
         if run.id == place.get("workflow_id") and unit is not None and unit.status != "cancelled":
             return run, unit
-    told = "The workflow was ended while the step was reviewed."
-    raise refuse("run_over", told, "Call finished_step for the current step, or start_workflow.")
+    reason = "The workflow was ended while the step was reviewed."
+    raise refuse("run_over", reason, "Call finished_step for the current step, or start_workflow.")
 
 
 def files_of(run: DeepRun, step: str) -> list[str]:
@@ -68,7 +68,7 @@ def files_of(run: DeepRun, step: str) -> list[str]:
 
 def missing_outputs(run: DeepRun, step: str, outputs: Sequence[str]) -> dict[str, Json]:
     """Return the expected outputs of a step that a report leaves out, as a member of the answer; nothing if none."""
-    missing = [wanted for wanted in run.steps[step]["outputs"] if not _is_among(wanted, outputs)]
+    missing = [output for output in run.steps[step]["outputs"] if not _is_among(output, outputs)]
     return {"missing_outputs": missing} if missing else {}
 
 
@@ -77,8 +77,8 @@ def how_to_report(run: DeepRun, step: str) -> str:
     last = run.last
     if last is None:
         return ""
-    wanted, reported = run.steps[step]["outputs"], files_of(run, last.name)
-    return _NAME_IT if _fit(wanted, reported) and bool(wanted) is bool(reported) else ""
+    outputs, reported = run.steps[step]["outputs"], files_of(run, last.name)
+    return _NAME_IT if _fit(outputs, reported) and bool(outputs) is bool(reported) else ""
 
 
 def _means_current(session: Session, before: tuple[DeepRun, RunUnit], args: calls.FinishedStepCall) -> bool:
@@ -89,21 +89,21 @@ def _means_current(session: Session, before: tuple[DeepRun, RunUnit], args: call
     now = session.current
     if now is None or now.current is None:
         return False
-    wanted = now.steps[now.current.name]["outputs"]
-    if not _fit(wanted, args.outputs):
+    expected = now.steps[now.current.name]["outputs"]
+    if not _fit(expected, args.outputs):
         return False
     if args.reports == {"workflow_id": now.id, "step_id": now.current.name}:
         return True
-    return bool(wanted) and not _fit(before[0].steps[before[1].name]["outputs"], args.outputs)
+    return bool(expected) and not _fit(before[0].steps[before[1].name]["outputs"], args.outputs)
 
 
-def _fit(wanted: Iterable[str], outputs: Sequence[str]) -> bool:
-    return all(_is_among(path, outputs) for path in wanted)
+def _fit(expected: Iterable[str], outputs: Sequence[str]) -> bool:
+    return all(_is_among(path, outputs) for path in expected)
 
 
-def _is_among(wanted: str, outputs: Sequence[str]) -> bool:
+def _is_among(expected: str, outputs: Sequence[str]) -> bool:
     """Return True if an expected output was reported; a directory is reported by a file below it."""
-    plain = wanted.removeprefix("./")
+    plain = expected.removeprefix("./")
     if plain.endswith("/"):
         return any(path.startswith(plain) or f"/{plain}" in path for path in outputs)
     return any(path.removeprefix("./") == plain or path.endswith(f"/{plain}") for path in outputs)

@@ -23,13 +23,13 @@ async def get_review_instructions(native: Native, args: calls.GetReviewInstructi
     lines: list[str] = []
     for gate in page["gates"]:
         whole = await native.call("list_gates", workflow_id=gate["workflow_id"], state=gate["state"])
-        for one in whole["gates"]:
-            files = (one.get("output") or {}).get("files") or []
-            if one["kind"] != "review" or (args.files is not None and not set(files) & set(args.files)):
+        for row in whole["gates"]:
+            files = (row.get("output") or {}).get("files") or []
+            if row["kind"] != "review" or (args.files is not None and not set(files) & set(args.files)):
                 continue
-            review = f"{one['workflow_id']}:{one['state']}:{one['name']}:{one['content_sha256']}"
-            asked = "".join(f"\n- {text}" for text in one.get("criteria") or ())
-            lines.append(f"Review {review}\nFiles: {', '.join(files) or 'none'}\nCriteria:{asked}")
+            review = f"{row['workflow_id']}:{row['state']}:{row['name']}:{row['content_sha256']}"
+            criteria = "".join(f"\n- {text}" for text in row.get("criteria") or ())
+            lines.append(f"Review {review}\nFiles: {', '.join(files) or 'none'}\nCriteria:{criteria}")
     return "\n\n".join(lines) or "No review waits for you."
 
 
@@ -43,7 +43,9 @@ async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCa
         )
     run, state, gate, content = parts
     whole = await native.call("list_gates", workflow_id=run, state=state)
-    criteria = next((one.get("criteria") or [] for one in whole["gates"] if one["name"] == gate), [])
+    criteria = next(
+        (waiting_gate.get("criteria") or [] for waiting_gate in whole["gates"] if waiting_gate["name"] == gate), []
+    )
     await native.call(
         "decide_gate",
         workflow_id=run,
@@ -52,7 +54,7 @@ async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCa
         verdict="pass",
         content_sha256=content,
         agent_id=native.agent(),
-        criteria=[{"criterion": one, "passed": True} for one in criteria],
+        criteria=[{"criterion": criterion, "passed": True} for criterion in criteria],
     )
     return f"Review '{args.review_id}' is marked as passed."
 
@@ -67,8 +69,11 @@ def reviewed(unit: RunUnit, failure: Failure, request: str | None) -> dict[str, 
 def needs_work(failure: Failure) -> dict[str, Json]:
     """Return the answer where the review of a step failed: the criteria that are not met."""
     failed = failure.details.get("failed_criteria") or []
-    shown = [{"criterion": one["criterion"], "passed": False, "feedback": one.get("feedback")} for one in failed]
-    told = dict.fromkeys(str(one["feedback"] or f"Not met: {one['criterion']}") for one in shown)
-    feedback = " ".join(text if text.rstrip().endswith((".", "!", "?")) else f"{text}." for text in told)
+    shown = [
+        {"criterion": criterion["criterion"], "passed": False, "feedback": criterion.get("feedback")}
+        for criterion in failed
+    ]
+    details = dict.fromkeys(str(criterion["feedback"] or f"Not met: {criterion['criterion']}") for criterion in shown)
+    feedback = " ".join(text if text.rstrip().endswith((".", "!", "?")) else f"{text}." for text in details)
     feedback = feedback or failure.message
     return {"status": "needs_work", "feedback": feedback, "failed_criteria": shown}

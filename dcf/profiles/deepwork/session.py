@@ -41,7 +41,7 @@ class DeepRun:
     @property
     def steps(self) -> Mapping[str, Mapping[str, Any]]:
         """The steps that the run has in its input, in their order."""
-        return {one["id"]: one for one in self.read.input("steps") or ()}
+        return {step["id"]: step for step in self.read.input("steps") or ()}
 
     @property
     def is_open(self) -> bool:
@@ -57,8 +57,8 @@ class DeepRun:
     @property
     def last(self) -> RunUnit | None:
         """The step that was finished last."""
-        done = [one for name in self.steps if (one := self.read.units.get(name)) and one.status == "succeeded"]
-        return max(done, key=lambda one: one.finished_at or "", default=None)
+        done = [unit for name in self.steps if (unit := self.read.units.get(name)) and unit.status == "succeeded"]
+        return max(done, key=lambda item: item.finished_at or "", default=None)
 
     @property
     def created_at(self) -> str:
@@ -90,46 +90,46 @@ class Session:
 
     def shown(self) -> list[Json]:
         """Return the stack as answers show it."""
-        return [one.shown() for one in self.stack]
+        return [run.shown() for run in self.stack]
 
     def finished_last(self) -> tuple[DeepRun, RunUnit] | None:
         """Return the step that was finished last, if nothing was started since."""
         done = [(run, run.last) for run in (*self.stack[-1:], *self.ended)]
-        found = max(
+        last_run_and_unit = max(
             ((run, unit) for run, unit in done if unit is not None and unit.finished_at is not None),
-            key=lambda one: instant(str(one[1].finished_at)),
+            key=lambda pair: instant(str(pair[1].finished_at)),
             default=None,
         )
-        if found is None:
+        if last_run_and_unit is None:
             return None
         begun = max((instant(run.created_at) for run in (*self.stack, *self.ended)), default=None)
-        is_newest = begun is None or begun < instant(str(found[1].finished_at))
-        return found if is_newest else None
+        is_newest = begun is None or begun < instant(str(last_run_and_unit[1].finished_at))
+        return last_run_and_unit if is_newest else None
 
 
-def session_id(native: Native, given: str | None) -> str:
+def session_id(native: Native, session: str | None) -> str:
     """Return the id of the caller's session: the one it names, else its own, which is the same whenever it asks."""
-    return given or digest_of("deepwork", native.agent())
+    return session or digest_of("deepwork", native.agent())
 
 
-def scope_of(native: Native, given: str | None) -> str:
+def scope_of(native: Native, session: str | None) -> str:
     """Return the name of the session in the store. It depends on the caller, so that callers never share a session."""
-    return f"{TAG}-{digest_of(native.agent(), session_id(native, given))}"
+    return f"{TAG}-{digest_of(native.agent(), session_id(native, session))}"
 
 
-async def session_of(native: Native, given: str | None) -> Session:
+async def session_of(native: Native, session: str | None) -> Session:
     """Return the session of a caller."""
-    tag = scope_of(native, given)
+    tag = scope_of(native, session)
     page = await native.call("list_runs", tag=tag, status="running", limit=_MOST)
-    open_ = [DeepRun(await read_run(native, one["workflow_id"])) for one in reversed(page["runs"])]
+    open_ = [DeepRun(await read_run(native, run["workflow_id"])) for run in reversed(page["runs"])]
     lately = await native.call("list_runs", tag=tag, limit=_MOST)
-    done = [one for one in lately["runs"] if one.get("status") != "running" and one.get("finished_at")]
+    done = [run for run in lately["runs"] if run.get("status") != "running" and run.get("finished_at")]
     over = sorted(done, key=_ended_at, reverse=True)
-    ended = [DeepRun(await read_run(native, one["workflow_id"])) for one in over[:_RECENT]]
-    gone = {one["workflow_id"] for one in over}
-    still = [one for one in open_ if one.is_open and one.id not in gone]
+    ended = [DeepRun(await read_run(native, over_run["workflow_id"])) for over_run in over[:_RECENT]]
+    ended_ids = {over_run["workflow_id"] for over_run in over}
+    still = [open_run for open_run in open_ if open_run.is_open and open_run.id not in ended_ids]
     newest = str(lately["runs"][0]["workflow_id"]) if lately["runs"] else ""
-    return Session(id=session_id(native, given), tag=tag, stack=tuple(still), ended=tuple(ended), newest=newest)
+    return Session(id=session_id(native, session), tag=tag, stack=tuple(still), ended=tuple(ended), newest=newest)
 
 
 def _ended_at(listed: Mapping[str, Any]) -> datetime:

@@ -51,7 +51,7 @@ async def list_projects(native: Native, args: calls.ListProjectsCall) -> Json:
     """List the projects."""
     first = (args.page - 1) * args.limit
     listed = await _projects(native, first + args.limit)
-    return [_project(one) | _times(one) for one in listed[first:]]
+    return [_project(project) | _times(project) for project in listed[first:]]
 
 
 @BOX.tool(calls.GetProjectContextCall)
@@ -62,12 +62,12 @@ async def get_project_context(native: Native, args: calls.GetProjectContextCall)
     """
     path = args.project_path
     if path is None and native.project is not None:
-        found = await _or_none(native, "get_project", project=native.project)
-        return None if found is None else _project(found["project"])
+        answer = await _or_none(native, "get_project", project=native.project)
+        return None if answer is None else _project(answer["project"])
     if native.is_local and (place := await run_sync(_directory, path or ".")) is not None:
         await project_at(native, path := str(place))
-    found = None if path is None else await _or_none(native, "get_project", path=path)
-    return None if found is None else _project(found["project"])
+    answer = None if path is None else await _or_none(native, "get_project", path=path)
+    return None if answer is None else _project(answer["project"])
 
 
 async def known_project(native: Native, number: int) -> str | None:
@@ -83,10 +83,10 @@ async def known_project(native: Native, number: int) -> str | None:
 
 async def project_at_number(native: Native, number: int) -> str:
     """Return the id of the project with this number; raise NotDone."""
-    found = await known_project(native, number)
-    if found is None:
+    project_found = await known_project(native, number)
+    if project_found is None:
         raise refuse("unknown_project", "There is no such project.", "list_projects lists the ids.", "projectId")
-    return found
+    return project_found
 
 
 async def project_at(native: Native, path: str) -> str:
@@ -96,9 +96,9 @@ async def project_at(native: Native, path: str) -> str:
     """
     if native.project is not None:
         return native.project
-    found = await _or_none(native, "get_project", path=path)
-    if found is not None:
-        return str(found["project"]["project"])
+    answer = await _or_none(native, "get_project", path=path)
+    if answer is not None:
+        return str(answer["project"]["project"])
     name = path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or "root"
     project = f"{slug_of(name)}-{digest_of(path)}"
     place = await run_sync(_directory, path) if native.is_local else None
@@ -118,45 +118,49 @@ def _directory(path: str) -> Path | None:
 
 async def phases_of(native: Native, workflow: str, project: str | None) -> list[Json] | None:
     """Return the phases of a workflow in the catalogue; None if it is not there, or has no phases."""
-    found = await _or_none(native, "get_definition", kind="workflow", name=workflow, project=project)
-    return None if found is None else _phases(found["definition"])
+    answer = await _or_none(native, "get_definition", kind="workflow", name=workflow, project=project)
+    return None if answer is None else _phases(answer["definition"])
 
 
 async def contract_of(native: Native, name: str, project: Json) -> Mapping[str, Json]:
     """Return a contract: that of the catalogue, else the one that comes with the profile."""
-    found = await _or_none(native, "get_definition", kind="contract", name=name, project=project)
-    content = None if found is None else found["definition"].get("content")
+    answer = await _or_none(native, "get_definition", kind="contract", name=name, project=project)
+    content = None if answer is None else answer["definition"].get("content")
     return in_our_dialect(content) if isinstance(content, Mapping) else CONTRACTS[name]
 
 
 def _phases(definition: Mapping[str, Json]) -> list[Json] | None:
     listed = (definition.get("attributes") or {}).get("phases")
-    return None if not isinstance(listed, list) else [{**_PHASE, **one} for one in listed if isinstance(one, Mapping)]
+    return (
+        None
+        if not isinstance(listed, list)
+        else [{**_PHASE, **phase} for phase in listed if isinstance(phase, Mapping)]
+    )
 
 
 async def _searched(
-    native: Native, kind: str, args: calls.SearchWorkflowsCall | calls.GetRelevantRulesCall, **wanted: Any
+    native: Native, kind: str, args: calls.SearchWorkflowsCall | calls.GetRelevantRulesCall, **more: Any
 ) -> Json:
-    given = {name: value for name, value in wanted.items() if value not in (None, [])}
-    found = await native.call(
+    values = {name: value for name, value in more.items() if value not in (None, [])}
+    page = await native.call(
         "search_definitions",
         kind=kind,
         detail="summary" if args.detail_level == "name" else args.detail_level,  # a name alone has no tags
         limit=args.limit,
         offset=(args.page - 1) * args.limit,
         project=native.project,
-        **given,
+        **values,
     )
     rules = isinstance(args, calls.GetRelevantRulesCall)
     fields = args.fields if isinstance(args, calls.GetRelevantRulesCall) else None
     tags = set(args.tags or ()) if rules else set()
-    listed = [one for one in found["definitions"] if not tags or tags & set(one.get("tags") or ())]
+    listed = [definition for definition in page["definitions"] if not tags or tags & set(definition.get("tags") or ())]
     hashed = not isinstance(args, calls.GetRelevantRulesCall) or args.include_hash
     if not isinstance(args, calls.GetRelevantRulesCall) or args.redact_policy in (None, "secrets"):
-        return [_content(kind, one, args.detail_level, fields, hashed=hashed) for one in listed]
+        return [_content(kind, definition, args.detail_level, fields, hashed=hashed) for definition in listed]
     whole = args.model_copy(update={"if_none_match": None})
-    read = [await _got(native, kind, str(one["name"]), whole) for one in listed]
-    return [one for one in read if one is not None]
+    read = [await _got(native, kind, str(item["name"]), whole) for item in listed]
+    return [item for item in read if item is not None]
 
 
 async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) -> Json:
@@ -185,54 +189,57 @@ async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) ->
 
 
 def _content(
-    kind: str, found: Mapping[str, Json], detail: str, fields: list[str] | None, *, hashed: bool
+    kind: str, document: Mapping[str, Json], detail: str, fields: list[str] | None, *, hashed: bool
 ) -> dict[str, Json]:
     """Return a definition as clients know it: name only, all but the body, or all."""
-    item: dict[str, Json] = {"name": found.get("name")}
+    item: dict[str, Json] = {"name": document.get("name")}
     if detail != "name":
-        attributes = found.get("attributes") or {}
-        item |= {"description": found.get("description"), "tags": found.get("tags") or []}
-        item |= _OF_KIND[kind](found, attributes)
-        item["content"] = found.get("content") if detail == "full" else ""
+        attributes = document.get("attributes") or {}
+        item |= {"description": document.get("description"), "tags": document.get("tags") or []}
+        item |= _OF_KIND[kind](document, attributes)
+        item["content"] = document.get("content") if detail == "full" else ""
     shown = item if fields is None else {name: value for name, value in item.items() if name in {*fields, "name"}}
-    metadata = {"updatedAt": found.get("updated_at"), "path": (found.get("attributes") or {}).get("path")}
-    return {"item": shown, "metadata": ({"fileHash": found.get("sha256")} if hashed else {}) | metadata}
+    metadata = {"updatedAt": document.get("updated_at"), "path": (document.get("attributes") or {}).get("path")}
+    return {"item": shown, "metadata": ({"fileHash": document.get("sha256")} if hashed else {}) | metadata}
 
 
-def _workflow(found: Mapping[str, Json], _: Mapping[str, Json]) -> dict[str, Json]:
+def _workflow(definition: Mapping[str, Json], _: Mapping[str, Json]) -> dict[str, Json]:
     return {
-        "keywords": found.get("keywords") or [],
-        "complexity": found.get("complexity") or "moderate",
-        "phases": _phases(found) or [],
+        "keywords": definition.get("keywords") or [],
+        "complexity": definition.get("complexity") or "moderate",
+        "phases": _phases(definition) or [],
     }
 
 
-def _rule(found: Mapping[str, Json], _: Mapping[str, Json]) -> dict[str, Json]:
-    return {"globs": found.get("globs") or [], "alwaysApply": bool(found.get("always_apply"))}
+def _rule(document: Mapping[str, Json], _: Mapping[str, Json]) -> dict[str, Json]:
+    return {"globs": document.get("globs") or [], "alwaysApply": bool(document.get("always_apply"))}
 
 
-def _persona(found: Mapping[str, Json], attributes: Mapping[str, Json]) -> dict[str, Json]:
-    return {"version": attributes.get("version") or found.get("version")}
+def _persona(document: Mapping[str, Json], attributes: Mapping[str, Json]) -> dict[str, Json]:
+    return {"version": attributes.get("version") or document.get("version")}
 
 
 _OF_KIND: Final = {"workflow": _workflow, "rule": _rule, "persona": _persona}
 
 
-def _project(found: Mapping[str, Json]) -> dict[str, Json]:
-    paths = found.get("paths") or [{}]
+def _project(document: Mapping[str, Json]) -> dict[str, Json]:
+    paths = document.get("paths") or [{}]
     first = paths[0]
     return {
-        "id": project_number(str(found["project"])),
-        "name": found.get("name") or found["project"],
+        "id": project_number(str(document["project"])),
+        "name": document.get("name") or document["project"],
         "path": first.get("path") if isinstance(first, Mapping) else first,
-        "isGitRepo": bool(found.get("git")),
-        "metadata": found.get("metadata") or None,
+        "isGitRepo": bool(document.get("git")),
+        "metadata": document.get("metadata") or None,
     }
 
 
-def _times(found: Mapping[str, Json]) -> dict[str, Json]:
-    created = found.get("created_at")
-    return {"discoveredAt": created, "lastUsedAt": found.get("last_used_at") or found.get("updated_at") or created}
+def _times(document: Mapping[str, Json]) -> dict[str, Json]:
+    created = document.get("created_at")
+    return {
+        "discoveredAt": created,
+        "lastUsedAt": document.get("last_used_at") or document.get("updated_at") or created,
+    }
 
 
 async def _projects(native: Native, most: int) -> list[Mapping[str, Json]]:

@@ -138,17 +138,17 @@ def check_schema(name: str, contract: Mapping[str, Json]) -> None:
 def check_contract(name: str, contract: Mapping[str, Json], value: Json, argument: str) -> None:
     """Raise NotDone with all violations of a contract by a value, or if the contract is not a schema."""
     check_schema(name, contract)
-    found = misfits(contract, value)
-    if found:
-        raise broken(name, [(f"{argument}{one.pointer}", one.message) for one in found])
+    misfit_list = misfits(contract, value)
+    if misfit_list:
+        raise broken(name, [(f"{argument}{misfit.pointer}", misfit.message) for misfit in misfit_list])
 
 
 def broken(name: str, problems: Sequence[tuple[str, str]]) -> NotDone:
     """Return the refusal of what does not fulfil a contract, with every problem: its place, and what is wrong there."""
-    told = "; ".join(f"{place}: {message.rstrip('.')}" for place, message in problems)
+    flaws = "; ".join(f"{place}: {message.rstrip('.')}" for place, message in problems)
     return refuse(
         "contract_broken",
-        f"The contract {name} is not fulfilled: {told}.",
+        f"The contract {name} is not fulfilled: {flaws}.",
         "Correct all of this and call again; nothing was changed.",
         *(place for place, _ in problems),
     )

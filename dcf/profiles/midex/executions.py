@@ -19,8 +19,8 @@ _EVENTS: Final = "read_run_events"
 
 async def meta_of(native: Native, run: str) -> Mapping[str, Json]:
     """Return what is known of a run; raise NotDone if there is none."""
-    found = await native.call(READ, workflow_id=run, limit=1)
-    meta: Mapping[str, Json] = found["meta"]
+    page = await native.call(READ, workflow_id=run, limit=1)
+    meta: Mapping[str, Json] = page["meta"]
     return meta
 
 
@@ -60,7 +60,7 @@ def is_late(meta: Mapping[str, Json], now: datetime) -> bool:
 
 
 async def executions(
-    native: Native, states: Collection[str] = (), skipped: int = 0, **wanted: Any
+    native: Native, states: Collection[str] = (), skipped: int = 0, **filters: Any
 ) -> AsyncIterator[dict[str, Json]]:
     """Yield the executions that list_runs finds, newest first, in one of these states if any are named.
 
@@ -68,15 +68,15 @@ async def executions(
     """
     cursor: Json = None
     while True:
-        page = await native.call("list_runs", tag=TAG, limit=50, cursor=cursor, **wanted)
-        for one in page["runs"]:
-            state = listed_state(one)
+        page = await native.call("list_runs", tag=TAG, limit=50, cursor=cursor, **filters)
+        for run in page["runs"]:
+            state = listed_state(run)
             if states and state is not None and state not in states:
                 continue
             if skipped and (state is not None or not states):
                 skipped -= 1
                 continue
-            meta = await meta_of(native, one["workflow_id"])
+            meta = await meta_of(native, run["workflow_id"])
             if states and execution_state(meta) not in states:
                 continue
             if skipped:

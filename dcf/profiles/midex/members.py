@@ -19,7 +19,7 @@ MEMBERS: Final = "~members"
 
 def agents_of(phases: Sequence[Json] | None) -> list[str]:
     """Return the agents that the phases of a workflow name, as far as keys may have their names."""
-    named = (one.get("agent") for one in phases or () if isinstance(one, Mapping))
+    named = (phase.get("agent") for phase in phases or () if isinstance(phase, Mapping))
     return [agent for agent in named if isinstance(agent, str) and is_id(agent)]
 
 
@@ -57,7 +57,7 @@ async def holder_of(native: Native, meta: Mapping[str, Json], unit: RunUnit) -> 
 
 async def _last_holder(native: Native, unit: RunUnit) -> str | None:
     """Return the agent that held a step until its end: the call may be a repetition of the one that ended it."""
-    found = await native.call(
+    leases = await native.call(
         "read_run_events",
         workflow_id=unit.run,
         states_json=[unit.name],
@@ -65,4 +65,4 @@ async def _last_holder(native: Native, unit: RunUnit) -> str | None:
         newest_first=True,
         limit=1,
     )
-    return str(found["events"][0].get("owner")) if found["events"] else None
+    return str(leases["events"][0].get("owner")) if leases["events"] else None

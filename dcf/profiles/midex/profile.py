@@ -37,12 +37,12 @@ _ENDED: Final = {"completed": "succeeded", "failed": "failed"}
 async def start_execution(native: Native, args: calls.StartExecutionCall) -> Json:
     """Open a run, and pause it until it is begun."""
     project = await _project(native, args)
-    given = {"metadata": args.metadata, "timeoutMs": args.timeout_ms}
+    run_input = {"metadata": args.metadata, "timeoutMs": args.timeout_ms}
     opened = await native.call(
         "open_run",
         name=args.workflow_name,
         workflow_id=str(uuid4()),
-        input_json={name: value for name, value in given.items() if value is not None},
+        input_json={name: value for name, value in run_input.items() if value is not None},
         project=project,
         planner_agent_id=native.agent(),
         tags_json=[TAG],
@@ -85,14 +85,14 @@ async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> J
 async def complete_execution(native: Native, args: calls.CompleteExecutionCall) -> Json:
     """Close the run with its output, in one call: a refused close does not keep the output."""
     run, meta = args.execution_id, await meta_of(native, args.execution_id)
-    wanted = "completed" if args.error is None else "failed"
+    end_state = "completed" if args.error is None else "failed"
     if args.output is not None and args.error is None:
         await _check(native, meta, "WorkflowOutput", args.output)
-    if not check_move(meta, wanted):
+    if not check_move(meta, end_state):
         _check_same(meta, args.output)
         return {"success": True}
     summary = args.error or str((args.output or {}).get("summary") or "Completed.")
-    await _close(native, meta, run, wanted, summary, args.output)
+    await _close(native, meta, run, end_state, summary, args.output)
     return {"success": True}
 
 
@@ -102,14 +102,14 @@ async def check_execution_timeout(native: Native, _: calls.CheckExecutionTimeout
     async for run in late(native):
         with suppress(NotDone):  # then the timer loop pauses it
             await native.call("pause_run", workflow_id=run, reason="timeout")
-    return [one async for one in executions(native, states=("timeout",), status="running")]
+    return [execution async for execution in executions(native, states=("timeout",), status="running")]
 
 
 @_BOX.tool(calls.GetIncompleteExecutionsCall, read_only=True)
 async def get_incomplete_executions(native: Native, args: calls.GetIncompleteExecutionsCall) -> Json:
     """Return the runs that are not over."""
-    found = executions(native, states=INCOMPLETE, status="running", workflow=args.workflow_name)
-    return [one async for one in found]
+    incomplete = executions(native, states=INCOMPLETE, status="running", workflow=args.workflow_name)
+    return [execution async for execution in incomplete]
 
 
 @_BOX.tool(calls.StartStepCall, Scope.PLAN, Scope.WORK)
@@ -126,27 +126,27 @@ async def start_step(native: Native, args: calls.StartStepCall) -> Json:
 
 
 async def _begin(native: Native, run: Grown, name: str, agent: str, args: calls.StartStepCall) -> None:
-    found = run.units.get(name)
-    if found is None:
+    unit = run.units.get(name)
+    if unit is None:
         await growing_runs.add(native, run.run, await _unit(native, run, name, args), agent, "start_step")
-    elif found.status == "succeeded":
+    elif unit.status == "succeeded":
         raise refuse("step_completed", "A step of this name is completed.", "Use another name; nothing was changed.")
     else:
-        if found.has_ended:
+        if unit.has_ended:
             await native.call("retry_unit", workflow_id=run.run, unit=name, reason="start_step")
-            found = await read_unit(native, run.run, name)
-        await growing_runs.begin(native, found, agent)
+            unit = await read_unit(native, run.run, name)
+        await growing_runs.begin(native, unit, agent)
 
 
 @_BOX.tool(calls.CompleteStepCall, Scope.WORK)
 async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
     """Complete the unit, whose output is checked in the same transaction; or fail it."""
     run, name = place_of(args.step_id, "stepId")
-    found, meta = await read_unit(native, run, name), await meta_of(native, run)
+    unit, meta = await read_unit(native, run, name), await meta_of(native, run)
     error = None if args.error is None else (STEP_FAILED, args.error)
-    holder = await holder_of(native, meta, found)
+    holder = await holder_of(native, meta, unit)
     try:
-        await growing_runs.end(native if holder is None else native.for_agent(holder), found, args.output, error)
+        await growing_runs.end(native if holder is None else native.for_agent(holder), unit, args.output, error)
     except NotDone as refused:
         raise _with_every_problem(refused) from None
     return step(await read_unit(native, run, name), meta.get("created_at"))
@@ -158,11 +158,13 @@ async def get_execution_history(native: Native, args: calls.GetExecutionHistoryC
     project = None if args.project_id is None else await known_project(native, args.project_id)
     if args.project_id is not None and project is None:
         return []
-    wanted = (args.state or "").strip().lower()
-    states, skipped = (wanted,) if wanted else (), args.offset or 0
+    state_word = (args.state or "").strip().lower()
+    states, skipped = (state_word,) if state_word else (), args.offset or 0
     listed: list[Json] = []
-    async for one in executions(native, states=states, skipped=skipped, workflow=args.workflow_name, project=project):
-        listed.append(one)
+    async for execution in executions(
+        native, states=states, skipped=skipped, workflow=args.workflow_name, project=project
+    ):
+        listed.append(execution)
         if len(listed) == (args.limit or _MOST_LISTED):
             break
     return listed
@@ -179,7 +181,7 @@ async def get_execution_details(native: Native, args: calls.GetExecutionDetailsC
         raise
     answer: dict[str, Json] = {"execution": await execution_of(native, run.meta)}
     if args.include_steps:
-        answer["steps"] = [step(one, run.meta.get("created_at")) for one in run.units.values() if not one.is_group]
+        answer["steps"] = [step(unit, run.meta.get("created_at")) for unit in run.units.values() if not unit.is_group]
     if args.include_logs:
         answer["logs"] = await logs_of(native, run.run)
     if args.include_artifacts:
@@ -194,7 +196,7 @@ def _with_every_problem(refused: NotDone) -> NotDone:
     problems = refused.failure.details.get("problems") or ()
     if refused.failure.code != "output_invalid" or not problems:
         return refused
-    return broken(STEP_OUTPUT, [(f"output{one['path']}", str(one["message"])) for one in problems])
+    return broken(STEP_OUTPUT, [(f"output{problem['path']}", str(problem["message"])) for problem in problems])
 
 
 async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, error: str | None) -> None:
@@ -261,7 +263,7 @@ def _check_same(meta: Mapping[str, Json], output: Mapping[str, Json] | None) -> 
 
 
 async def _unit(native: Native, run: Grown, name: str, args: calls.StartStepCall) -> dict[str, Json]:
-    names = [_dependency(run, told) for told in args.depends_on or ()]
+    names = [_dependency(run, name) for name in args.depends_on or ()]
     contract = await contract_of(native, STEP_OUTPUT, run.meta.get("project"))
     check_schema(STEP_OUTPUT, contract)
     unit: dict[str, Json] = {"name": name, "title": args.step_name, "output_schema": or_nothing(contract)}
@@ -269,8 +271,8 @@ async def _unit(native: Native, run: Grown, name: str, args: calls.StartStepCall
     return unit | ({"depends_on": names} if names else {}) | {"claim": True}
 
 
-def _dependency(run: Grown, told: str) -> str:
-    of, name = place_of(told, "dependsOn")
+def _dependency(run: Grown, text: str) -> str:
+    of, name = place_of(text, "dependsOn")
     if of != run.run or name not in run.units:
         raise refuse("unknown_state", "dependsOn names no step of this execution.", "Pass ids of steps.", "dependsOn")
     return name

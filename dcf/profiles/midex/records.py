@@ -36,7 +36,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
             contract = await contract_of(native, f"{layer}{end}", native.project)
             check_contract(f"{layer}{end}", contract, value, f"contract{end}")
     key = f"{_LOGGED}{args.layer}:{args.layer_id}"
-    told = {
+    message = {
         "level": args.log_level,
         "layer": args.layer,
         "layer_id": args.layer_id,
@@ -44,7 +44,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
         "contract_input": args.contract_input,
         "contract_output": args.contract_output,
     }
-    details = {name: value for name, value in told.items() if value is not None}
+    details = {name: value for name, value in message.items() if value is not None}
     try:
         await native.call(
             "add_journal_entry",
@@ -61,15 +61,15 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
             return _log(args.execution_id, await store_line(native, args.execution_id, key, line))
         if refused.failure.code != "conflict":  # the first line of this layer and layerId stays, as in the original
             raise
-    found = [one async for one in _entries(native, args.execution_id) if one.get("key") == key]
-    return _log(args.execution_id, found[0])
+    earlier = [entry async for entry in _entries(native, args.execution_id) if entry.get("key") == key]
+    return _log(args.execution_id, earlier[0])
 
 
 @BOX.tool(calls.StoreArtifactCall, Scope.WORK)
 async def store_artifact(native: Native, args: calls.StoreArtifactCall) -> Json:
     """Put an artifact."""
     state = None if args.step_id is None else place_of(args.step_id, "stepId")[1]
-    kept = await native.call(
+    stored = await native.call(
         "put_artifact",
         workflow_id=args.execution_id,
         name=args.name,
@@ -79,7 +79,7 @@ async def store_artifact(native: Native, args: calls.StoreArtifactCall) -> Json:
         agent_id=native.agent(),
         metadata_json=args.metadata,
     )
-    return _artifact(args.execution_id, kept["artifact"])
+    return _artifact(args.execution_id, stored["artifact"])
 
 
 @BOX.tool(calls.StoreFindingCall, Scope.WORK)
@@ -90,7 +90,7 @@ async def store_finding(native: Native, args: calls.StoreFindingCall) -> Json:
     state = None if args.step_id is None else place_of(args.step_id, "stepId")[1]
     of_run = await _project_of(native, args.execution_id)
     is_global = args.is_global or (project or of_run) is None
-    kept = await native.call(
+    stored = await native.call(
         "add_finding",
         severity=args.severity,
         category=args.category,
@@ -105,7 +105,7 @@ async def store_finding(native: Native, args: calls.StoreFindingCall) -> Json:
         metadata_json=args.metadata,
         agent_id=native.agent(),
     )
-    return _finding(kept["finding"])
+    return _finding(stored["finding"])
 
 
 @BOX.tool(calls.QueryFindingsCall, read_only=True)
@@ -117,7 +117,7 @@ async def query_findings(native: Native, args: calls.QueryFindingsCall) -> Json:
         return []
     is_everywhere = args.is_global is True or is_unknown
     skips_global = args.is_global is False and project is None  # the search leaves them out of a project's alone
-    found = _findings(
+    findings = _findings(
         native,
         0 if skips_global else args.offset or 0,
         text=args.search_text,
@@ -129,11 +129,11 @@ async def query_findings(native: Native, args: calls.QueryFindingsCall) -> Json:
         category=args.category,
         tags_json=args.tags,
     )
-    return await _newest(_not_global(found, args.offset or 0) if skips_global else found, args.limit or _PAGE)
+    return await _newest(_not_global(findings, args.offset or 0) if skips_global else findings, args.limit or _PAGE)
 
 
-async def _not_global(found: AsyncIterator[dict[str, Json]], offset: int) -> AsyncIterator[dict[str, Json]]:
-    async for finding in found:
+async def _not_global(document: AsyncIterator[dict[str, Json]], offset: int) -> AsyncIterator[dict[str, Json]]:
+    async for finding in document:
         if finding["isGlobal"]:
             continue
         if offset:
@@ -144,21 +144,21 @@ async def _not_global(found: AsyncIterator[dict[str, Json]], offset: int) -> Asy
 
 async def logs_of(native: Native, run: str) -> list[Json]:
     """Return the lines of a run's log, the oldest first."""
-    lines = [_log(run, one) async for one in _entries(native, run) if str(one.get("key", "")).startswith(_LOGGED)]
-    late = [one async for one in _artifacts(native, run) if is_line(one)]
-    return lines + [_log(run, await read_line(native, run, str(one["artifact_id"]))) for one in late]
+    lines = [_log(run, entry) async for entry in _entries(native, run) if str(entry.get("key", "")).startswith(_LOGGED)]
+    late = [artifact async for artifact in _artifacts(native, run) if is_line(artifact)]
+    return lines + [_log(run, await read_line(native, run, str(entry["artifact_id"]))) for entry in late]
 
 
 async def artifacts_of(native: Native, run: str) -> list[Json]:
     """Return the artifacts of a run, with their contents as far as an answer has room for them."""
     listed: list[Json] = []
     room = _MOST_CONTENT
-    async for one in _artifacts(native, run):
-        if is_line(one):
+    async for artifact in _artifacts(native, run):
+        if is_line(artifact):
             continue
-        fits = int(one["size"]) <= room
-        room -= int(one["size"]) if fits else 0
-        listed.append(_artifact(run, one) | {"content": await _content(native, run, one) if fits else None})
+        fits = int(artifact["size"]) <= room
+        room -= int(artifact["size"]) if fits else 0
+        listed.append(_artifact(run, artifact) | {"content": await _content(native, run, artifact) if fits else None})
     return listed
 
 
@@ -166,18 +166,18 @@ async def _artifacts(native: Native, run: str) -> AsyncIterator[Mapping[str, Jso
     cursor: Json = None
     while True:
         page = await native.call("list_artifacts", workflow_id=run, cursor=cursor)
-        for one in page["artifacts"]:
-            yield one
+        for artifact in page["artifacts"]:
+            yield artifact
         cursor = page.get("next_cursor")
         if cursor is None:
             return
 
 
-async def _content(native: Native, run: str, one: Mapping[str, Json]) -> Json:
+async def _content(native: Native, run: str, artifact: Mapping[str, Json]) -> Json:
     """Return the content of an artifact as it was stored: text, or Base64 of what is binary."""
-    encoding = "base64" if _content_type(one) == "binary" else "text"
-    found = await native.call("get_artifact", workflow_id=run, artifact_id=one["artifact_id"], encoding=encoding)
-    return found["content"]
+    encoding = "base64" if _content_type(artifact) == "binary" else "text"
+    piece = await native.call("get_artifact", workflow_id=run, artifact_id=artifact["artifact_id"], encoding=encoding)
+    return piece["content"]
 
 
 async def findings_of(native: Native, run: str) -> list[Json]:
@@ -191,39 +191,39 @@ async def _entries(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]
         page = await native.call(
             "read_journal", workflow_id=run, kind="log", oldest_first=True, limit=200, cursor=cursor
         )
-        for one in page["entries"]:
-            yield one
+        for entry in page["entries"]:
+            yield entry
         cursor = page.get("next_cursor")
         if cursor is None:
             return
 
 
-async def _findings(native: Native, offset: int, **wanted: Json) -> AsyncIterator[dict[str, Json]]:
+async def _findings(native: Native, offset: int, **filters: Json) -> AsyncIterator[dict[str, Json]]:
     """Yield findings from this place on, each whole."""
     cursor: Json = None
     while True:
         place = {"offset": offset or None} if cursor is None else {"cursor": cursor}
-        page = await native.call("search_findings", limit=_PAGE, status="active", **place, **wanted)
-        for one in page["findings"]:
-            whole = await native.call("get_finding", finding_id=one["finding_id"])
-            yield _finding(whole["finding"]) | ({"score": one["score"]} if wanted.get("text") else {})
+        page = await native.call("search_findings", limit=_PAGE, status="active", **place, **filters)
+        for finding in page["findings"]:
+            whole = await native.call("get_finding", finding_id=finding["finding_id"])
+            yield _finding(whole["finding"]) | ({"score": finding["score"]} if filters.get("text") else {})
         cursor = page.get("next_cursor")
         if cursor is None:
             return
 
 
-async def _newest(found: AsyncIterator[dict[str, Json]], most: int) -> list[Json]:
+async def _newest(document: AsyncIterator[dict[str, Json]], most: int) -> list[Json]:
     listed: list[dict[str, Json]] = []
-    async for one in found:
-        listed.append(one)
+    async for entry in document:
+        listed.append(entry)
         if len(listed) == most:
             break
-    return sorted(listed, key=lambda one: str(one["createdAt"]), reverse=True)
+    return sorted(listed, key=lambda item: str(item["createdAt"]), reverse=True)
 
 
 async def _project_of(native: Native, run: str) -> str | None:
-    found = await native.call("read_workflow_control_plane", workflow_id=run, summary=True, limit=1)
-    project: str | None = found["meta"].get("project")
+    read_run = await native.call("read_workflow_control_plane", workflow_id=run, summary=True, limit=1)
+    project: str | None = read_run["meta"].get("project")
     return project
 
 
@@ -243,39 +243,39 @@ def _log(run: str, entry: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def _artifact(run: str, found: Mapping[str, Json]) -> dict[str, Json]:
-    state = found.get("state")
+def _artifact(run: str, document: Mapping[str, Json]) -> dict[str, Json]:
+    state = document.get("state")
     return {
-        "id": id_of(run, str(found["artifact_id"])),
+        "id": id_of(run, str(document["artifact_id"])),
         "executionId": run,
         "stepId": None if state is None else id_of(run, str(state)),
-        "name": found.get("name"),
-        "contentType": _content_type(found),
-        "sizeBytes": found.get("size"),
-        "metadata": found.get("metadata") or None,
-        "createdAt": found.get("created_at"),
+        "name": document.get("name"),
+        "contentType": _content_type(document),
+        "sizeBytes": document.get("size"),
+        "metadata": document.get("metadata") or None,
+        "createdAt": document.get("created_at"),
     }
 
 
-def _content_type(found: Mapping[str, Json]) -> str:
-    media = str(found.get("content_type")).partition(";")[0]
-    return next((name for name, told in _TYPES.items() if told == media), "binary")
+def _content_type(document: Mapping[str, Json]) -> str:
+    media = str(document.get("content_type")).partition(";")[0]
+    return next((name for name, media_type in _TYPES.items() if media_type == media), "binary")
 
 
-def _finding(found: Mapping[str, Json]) -> dict[str, Json]:
-    run, state, project = found.get("run"), found.get("state"), found.get("project")
+def _finding(document: Mapping[str, Json]) -> dict[str, Json]:
+    run, state, project = document.get("run"), document.get("state"), document.get("project")
     return {
-        "id": found["finding_id"],
+        "id": document["finding_id"],
         "executionId": run,
         "stepId": None if run is None or state is None else id_of(str(run), str(state)),
-        "severity": found.get("severity"),
-        "category": found.get("category"),
-        "title": found.get("title"),
-        "description": found.get("text"),
-        "tags": found.get("tags") or [],
-        "isGlobal": found.get("scope") == "global",
+        "severity": document.get("severity"),
+        "category": document.get("category"),
+        "title": document.get("title"),
+        "description": document.get("text"),
+        "tags": document.get("tags") or [],
+        "isGlobal": document.get("scope") == "global",
         "projectId": None if project is None else project_number(str(project)),
-        "location": found.get("location"),
-        "metadata": found.get("metadata"),
-        "createdAt": found.get("created_at"),
+        "location": document.get("location"),
+        "metadata": document.get("metadata"),
+        "createdAt": document.get("created_at"),
     }

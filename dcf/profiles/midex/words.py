@@ -73,17 +73,17 @@ def listed_state(row: Mapping[str, Json]) -> str | None:
     return None if row.get("paused") else "running"
 
 
-def check_move(meta: Mapping[str, Json], wanted: str) -> bool:
+def check_move(meta: Mapping[str, Json], target: str) -> bool:
     """Return True if the execution must be moved, False if it is there already; raise NotDone for a wrong move."""
     state = execution_state(meta)
-    if state == wanted:
+    if state == target:
         return False
-    if wanted not in MOVES[state]:
-        told = ", ".join(MOVES[state]) or "nothing: it is over"
+    if target not in MOVES[state]:
+        text = ", ".join(MOVES[state]) or "nothing: it is over"
         raise refuse(
             "invalid_transition",
-            f"Invalid transition: {state} -> {wanted}.",
-            f"From {state} it may become {told}; nothing was changed.",
+            f"Invalid transition: {state} -> {target}.",
+            f"From {state} it may become {text}; nothing was changed.",
             "newState",
         )
     return True
@@ -91,15 +91,15 @@ def check_move(meta: Mapping[str, Json], wanted: str) -> bool:
 
 def execution(meta: Mapping[str, Json], started_at: Json, updated_at: Json) -> dict[str, Json]:
     """Return a run as an execution: made running at one time, and changed last at another."""
-    given = meta.get("input") or {}
+    run_input = meta.get("input") or {}
     state, project = execution_state(meta), meta.get("project")
     return {
         "id": meta.get("workflow_id"),
         "workflowName": meta.get("workflow_name"),
         "projectId": None if project is None else project_number(str(project)),
         "state": state,
-        "metadata": given.get("metadata"),
-        "timeoutMs": given.get("timeoutMs"),
+        "metadata": run_input.get("metadata"),
+        "timeoutMs": run_input.get("timeoutMs"),
         "startedAt": started_at,
         "completedAt": meta.get("finished_at"),
         "error": meta.get("cause") or meta.get("error") if state == "failed" else None,

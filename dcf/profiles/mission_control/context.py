@@ -44,8 +44,8 @@ class _Seen:
     @property
     def phases(self) -> list[RunUnit]:
         """The phases by their number."""
-        groups = [one for one in self.run.units.values() if one.is_group]
-        return sorted(groups, key=lambda one: number_of(one.name))
+        groups = [unit for unit in self.run.units.values() if unit.is_group]
+        return sorted(groups, key=lambda group: number_of(group.name))
 
     def notes(self, phase: RunUnit) -> Notes:
         """Return the entries that say how a phase was begun, and how it ended."""
@@ -53,31 +53,31 @@ class _Seen:
 
     def tasks(self) -> Iterator[RunUnit]:
         """Yield the tasks that the filter wants, whenever they were begun."""
-        groups = {one.name for one in self.phases if self.wanted.phase in {None, number_of(one.name)}}
-        for one in self.run.units.values():
-            wants_agent = self.wanted.agent in {None, one.input("agent_name"), one.holder}
-            if not one.is_group and one.group in groups and wants_agent:
-                yield one
+        groups = {phase.name for phase in self.phases if self.wanted.phase in {None, number_of(phase.name)}}
+        for unit in self.run.units.values():
+            wants_agent = self.wanted.agent in {None, unit.input("agent_name"), unit.holder}
+            if not unit.is_group and unit.group in groups and wants_agent:
+                yield unit
 
-    def is_recent(self, *told: str | None) -> bool:
+    def is_recent(self, *times: str | None) -> bool:
         """Return True if one of these times is not before what is asked for."""
         since = None if self.wanted.since is None else instant(self.wanted.since)
-        return since is None or any(one is not None and instant(one) >= since for one in told)
+        return since is None or any(time is not None and instant(time) >= since for time in times)
 
 
 async def context_of(native: Native, args: GetContextCall) -> Json:
     """Return where a workflow stands, with the sections that are wanted."""
-    wanted = args.filter or FilterCall()
-    if wanted.since is not None:
-        _check(wanted.since)
+    since_filter = args.filter or FilterCall()
+    if since_filter.since is not None:
+        _check(since_filter.since)
     run = await workflow_of(native, args.workflow_id, args.place)
     seen = _Seen(
         run=run,
         entries=tuple([entry async for entry in journal(native, run.run)]),
-        wanted=wanted,
+        wanted=since_filter,
     )
     phases = seen.phases
-    running = [one for one in phases if phase_status(one, seen.notes(one)) == "IN_PROGRESS"]
+    running = [phase for phase in phases if phase_status(phase, seen.notes(phase)) == "IN_PROGRESS"]
     current = next(iter(running or phases[-1:]), None)
     answer: dict[str, Json] = {
         "workflow_id": run.run,
@@ -86,23 +86,26 @@ async def context_of(native: Native, args: GetContextCall) -> Json:
         "current_phase": None if current is None else number_of(current.name),
         "total_phases": max(len(phases), int(seen.run.input("total_phases") or 0)),
     }
-    known = {number_of(one.name) for one in phases} | planned(seen.run).keys()
-    if wanted.phase is not None and wanted.phase not in known:
-        return answer | {"warning": f"There is no phase {wanted.phase}.", "filters_applied": _applied(wanted)}
+    known = {number_of(phase.name) for phase in phases} | planned(seen.run).keys()
+    if since_filter.phase is not None and since_filter.phase not in known:
+        return answer | {
+            "warning": f"There is no phase {since_filter.phase}.",
+            "filters_applied": _applied(since_filter),
+        }
     for section in args.include:
         answer |= _SECTIONS[section](seen)
-    return answer | ({"filters_applied": _applied(wanted)} if args.filter is not None else {})
+    return answer | ({"filters_applied": _applied(since_filter)} if args.filter is not None else {})
 
 
-async def journal(native: Native, run: str, **wanted: Json) -> AsyncIterator[Entry]:
+async def journal(native: Native, run: str, **filters: Json) -> AsyncIterator[Entry]:
     """Yield the entries of a run's journal, the oldest first."""
     cursor: Json = None
     while True:
         page = await native.call(
-            "read_journal", workflow_id=run, oldest_first=True, cursor=cursor, limit=_PAGE, **wanted
+            "read_journal", workflow_id=run, oldest_first=True, cursor=cursor, limit=_PAGE, **filters
         )
-        for one in page["entries"]:
-            yield one
+        for entry in page["entries"]:
+            yield entry
         cursor = page.get("next_cursor")
         if cursor is None:
             return
@@ -110,17 +113,17 @@ async def journal(native: Native, run: str, **wanted: Json) -> AsyncIterator[Ent
 
 def is_open(run: Grown, statuses: Mapping[int, str]) -> bool:
     """Return True if a task or phase of the run is in progress. Failed tasks are not."""
-    tasks = (one for one in run.units.values() if not one.is_group and not is_checkpoint(one))
-    if any(task_status(one) == "IN_PROGRESS" for one in tasks):
+    tasks = (unit for unit in run.units.values() if not unit.is_group and not is_checkpoint(unit))
+    if any(task_status(task) == "IN_PROGRESS" for task in tasks):
         return True
     return "IN_PROGRESS" in statuses.values()
 
 
 async def phase_ends(native: Native, run: Grown) -> dict[int, PhaseEnd]:
     """Return how the phases that were begun stand, by number."""
-    groups = [one for one in run.units.values() if one.is_group]
-    entries = [one async for one in journal(native, run.run, kind="note")] if groups else []
-    return {number_of(one.name): end_of(one, _notes(entries, one.name)) for one in groups}
+    groups = [unit for unit in run.units.values() if unit.is_group]
+    entries = [item async for item in journal(native, run.run, kind="note")] if groups else []
+    return {number_of(group.name): end_of(group, _notes(entries, group.name)) for group in groups}
 
 
 async def phase_statuses(native: Native, run: Grown) -> dict[int, str]:
@@ -130,28 +133,28 @@ async def phase_statuses(native: Native, run: Grown) -> dict[int, str]:
 
 async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
     """Return the entries that say how a phase was begun, and how it ended."""
-    return _notes([one async for one in journal(native, run, kind="note", state=phase)], phase)
+    return _notes([entry async for entry in journal(native, run, kind="note", state=phase)], phase)
 
 
 async def note(native: Native, run: str, phase: str, key: str, text: str, details: Mapping[str, Json]) -> Entry:
     """Write one of these entries, once."""
-    kept = {name: value for name, value in details.items() if value is not None}
+    details_kept = {name: value for name, value in details.items() if value is not None}
     added = await native.call(
         "add_journal_entry",
         workflow_id=run,
         kind="note",
         text=text,
-        details_json=kept,
+        details_json=details_kept,
         state=phase,
         key=f"{key}{phase}",
         agent_id=native.agent(),
     )
-    return {"key": f"{key}{phase}", "at": added["at"], "details": kept}
+    return {"key": f"{key}{phase}", "at": added["at"], "details": details_kept}
 
 
 def _notes(entries: Iterable[Entry], phase: str) -> dict[str, Entry]:
     keys = {f"{key}{phase}": key for key in (PHASE_BEGUN, PHASE_ENDED)}
-    return {keys[str(one.get("key"))]: one for one in entries if one.get("key") in keys}
+    return {keys[str(entry.get("key"))]: entry for entry in entries if entry.get("key") in keys}
 
 
 def _check(since: str) -> None:
@@ -163,14 +166,14 @@ def _check(since: str) -> None:
         ) from None
 
 
-def _applied(wanted: FilterCall) -> Json:
-    return wanted.model_dump(exclude_none=True)
+def _applied(filter_call: FilterCall) -> Json:
+    return filter_call.model_dump(exclude_none=True)
 
 
 def _phase_summary(seen: _Seen) -> dict[str, Json]:
-    begun = {number_of(one.name): _phase(seen, one) for one in seen.phases}
-    waiting = {number: _pending(one) for number, one in planned(seen.run).items() if number not in begun}
-    return {"phase_summary": [one for _, one in sorted((begun | waiting).items())]}
+    begun = {number_of(phase.name): _phase(seen, phase) for phase in seen.phases}
+    waiting = {number: _pending(phase) for number, phase in planned(seen.run).items() if number not in begun}
+    return {"phase_summary": [phase for _, phase in sorted((begun | waiting).items())]}
 
 
 def _pending(phase: Phase) -> Json:
@@ -196,7 +199,7 @@ def _demanded(phase: Phase | None) -> dict[str, Json]:
 
 def _phase(seen: _Seen, phase: RunUnit) -> Json:
     tasks, notes = seen.run.inside(phase.name), seen.notes(phase)
-    found = counted(tasks)
+    counts = counted(tasks)
     return {
         "phase_number": number_of(phase.name),
         "phase_name": phase.title,
@@ -204,12 +207,12 @@ def _phase(seen: _Seen, phase: RunUnit) -> Json:
         "status": phase_status(phase, notes),
         "is_parallel": is_parallel(notes),
         "tasks": {
-            "total": found["total"],
-            "completed": found["success"] + found["partial"],
-            "failed": found["failed"],
-            "in_progress": found["in_progress"],
+            "total": counts["total"],
+            "completed": counts["success"] + counts["partial"],
+            "failed": counts["failed"],
+            "in_progress": counts["in_progress"],
         },
-        "duration_seconds": round(sum(seconds_between(one.started_at, one.finished_at) for one in tasks)),
+        "duration_seconds": round(sum(seconds_between(task.started_at, task.finished_at) for task in tasks)),
         "started_at": begun_at(notes),
         "completed_at": ended_at(notes) or phase.finished_at,
         **_demanded(planned(seen.run).get(number_of(phase.name))),
@@ -217,11 +220,13 @@ def _phase(seen: _Seen, phase: RunUnit) -> Json:
 
 
 def _tasks(seen: _Seen) -> dict[str, Json]:
-    said = {str(one.get("state")): str(one["at"]) for one in seen.entries}
-    found = [
-        _task(seen, one) for one in seen.tasks() if seen.is_recent(one.started_at, one.finished_at, said.get(one.name))
+    decided_at = {str(entry.get("state")): str(entry["at"]) for entry in seen.entries}
+    tasks = [
+        _task(seen, task)
+        for task in seen.tasks()
+        if seen.is_recent(task.started_at, task.finished_at, decided_at.get(task.name))
     ]
-    return {"tasks": found, "tasks_count": len(found)}
+    return {"tasks": tasks, "tasks_count": len(tasks)}
 
 
 def _task(seen: _Seen, task: RunUnit) -> Json:
@@ -244,49 +249,51 @@ def _task(seen: _Seen, task: RunUnit) -> Json:
 
 def _logged(seen: _Seen, kind: str) -> Iterable[tuple[Entry, dict[str, Json]]]:
     """Yield the entries of a kind that the filter wants, by the time of the entry, with what all have in common."""
-    tasks = {one.name: one for one in seen.tasks()}
-    for one in seen.entries:
-        task = tasks.get(str(one.get("state")))
-        if one["kind"] == kind and task is not None and seen.is_recent(str(one["at"])):
+    tasks = {task.name: task for task in seen.tasks()}
+    for entry in seen.entries:
+        task = tasks.get(str(entry.get("state")))
+        if entry["kind"] == kind and task is not None and seen.is_recent(str(entry["at"])):
             yield (
-                one,
+                entry,
                 {
-                    "id": one["entry"],
+                    "id": entry["entry"],
                     "task_id": f"{seen.run.run}:{task.name}",
                     "task_name": task.title,
                     "agent_name": task.input("agent_name"),
-                    "created_at": one["at"],
+                    "created_at": entry["at"],
                 },
             )
 
 
 def _decisions(seen: _Seen) -> dict[str, Json]:
-    found = []
-    for one, told in _logged(seen, "decision"):
-        details = one.get("details") or {}
-        kept = {name: details.get(name) for name in ("question", "chosen", "reasoning", "trade_offs")}
+    decisions = []
+    for entry, logged in _logged(seen, "decision"):
+        details = entry.get("details") or {}
+        choice = {name: details.get(name) for name in ("question", "chosen", "reasoning", "trade_offs")}
         category = str(details.get("category") or "other").upper()
-        found.append(told | kept | {"category": category, "options_considered": list(details.get("options") or ())})
-    return {"decisions": found, "decisions_count": len(found)}
+        decisions.append(
+            logged | choice | {"category": category, "options_considered": list(details.get("options") or ())}
+        )
+    return {"decisions": decisions, "decisions_count": len(decisions)}
 
 
 def _milestones(seen: _Seen) -> dict[str, Json]:
-    found = [
-        told | {"message": one["text"], "progress": (one.get("details") or {}).get("progress")}
-        for one, told in _logged(seen, "milestone")
+    milestones = [
+        logged | {"message": entry["text"], "progress": (entry.get("details") or {}).get("progress")}
+        for entry, logged in _logged(seen, "milestone")
     ]
-    return {"milestones": found, "milestones_count": len(found)}
+    return {"milestones": milestones, "milestones_count": len(milestones)}
 
 
 def _blockers(seen: _Seen) -> dict[str, Json]:
     """Return what waits for a person now: checkpoints, and issues that block the workflow and nobody resolved."""
-    found = open_checkpoints(seen.run)
-    for one, told in _logged(seen, "issue"):
-        details = one.get("details") or {}
-        if one.get("blocks") and one.get("open"):
+    checkpoints = open_checkpoints(seen.run)
+    for entry, logged in _logged(seen, "issue"):
+        details = entry.get("details") or {}
+        if entry.get("blocks") and entry.get("open"):
             kind, resolution = issue_type(details.get("type")), details.get("resolution")
-            found.append(told | {"type": kind, "description": one["text"], "resolution": resolution})
-    return {"blockers": found, "blockers_count": len(found), "has_blockers": bool(found)}
+            checkpoints.append(logged | {"type": kind, "description": entry["text"], "resolution": resolution})
+    return {"blockers": checkpoints, "blockers_count": len(checkpoints), "has_blockers": bool(checkpoints)}
 
 
 _SECTIONS: Final = {

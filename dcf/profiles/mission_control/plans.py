@@ -61,7 +61,7 @@ class Phase:
     @property
     def agents(self) -> list[str]:
         """The types of its agents."""
-        return [str(one["type"]) for one in self.told.get("agents") or ()]
+        return [str(agent["type"]) for agent in self.told.get("agents") or ()]
 
     @property
     def outputs(self) -> list[str]:
@@ -94,7 +94,7 @@ def plan_of(call: StartWorkflowCall, directory: Path | None) -> MissionPlan | No
     texts = _texts(call, directory, report)
     plan = None if texts is None else read_plan(texts, report)
     if report.problems:
-        shown = "; ".join(str(one) for one in report.problems[:_SHOWN])
+        shown = "; ".join(str(problem) for problem in report.problems[:_SHOWN])
         raise refuse("invalid_workflow", shown, "Correct the file and call again; nothing was changed.", "name")
     return plan
 
@@ -143,8 +143,8 @@ def title_of(phase: Phase | None, number: int) -> str:
 
 def planned(read: Grown) -> dict[int, Phase]:
     """Return the phases of the plan by number; none for a workflow without one."""
-    found = read.input(_PLAN)
-    return {int(one["number"]): Phase(one) for one in found} if isinstance(found, Sequence) else {}
+    plan = read.input(_PLAN)
+    return {int(phase["number"]): Phase(phase) for phase in plan} if isinstance(plan, Sequence) else {}
 
 
 async def check_beginning(
@@ -187,7 +187,7 @@ def unmet(read: Grown, number: int) -> list[str]:
 
 def members_of(phase: Phase | None, named: Sequence[str] | None) -> list[str]:
     """Return the agents whose keys may start tasks: those that the call names, and those of the plan."""
-    return list(dict.fromkeys((*(named or ()), *(one for one in (phase.agents if phase else ()) if is_id(one)))))
+    return list(dict.fromkeys((*(named or ()), *(agent for agent in (phase.agents if phase else ()) if is_id(agent)))))
 
 
 def open_checkpoints(read: Grown) -> list[Json]:
@@ -221,8 +221,8 @@ async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall, en
         return
     if unit is None:
         gate: dict[str, Json] = {"name": _GATE, "kind": "person", "max_attempts": _MOST_TRIES}
-        told = f"Phase {args.number} ({args.name}) of '{read.meta.get('title')}' begins once a person agrees."
-        made = {"name": name, "title": f"Checkpoint before phase {args.number}", "instructions": told}
+        instructions = f"Phase {args.number} ({args.name}) of '{read.meta.get('title')}' begins once a person agrees."
+        made = {"name": name, "title": f"Checkpoint before phase {args.number}", "instructions": instructions}
         await growing_runs.add(native, read.run, {**made, "gates": [gate], "claim": True}, agent, "checkpoint")
     elif unit.doc.get("type") != _GATE_TYPE:
         await growing_runs.begin(native, unit, agent)

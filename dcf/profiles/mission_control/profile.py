@@ -49,10 +49,14 @@ async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
     name = await anyio.to_thread.run_sync(plans.name_of, args, native.directory)
     args = args.model_copy(update={"name": name})
     plan = await anyio.to_thread.run_sync(plans.plan_of, args, native.directory)
-    said = {} if plan is None else {"objective": plan.objective, "scope": plan.scope, "constraints": plan.constraints}
-    args = args.model_copy(update={name: told for name, told in said.items() if getattr(args, name) is None})
+    planned = (
+        {} if plan is None else {"objective": plan.objective, "scope": plan.scope, "constraints": plan.constraints}
+    )
+    args = args.model_copy(
+        update={name: planned_value for name, planned_value in planned.items() if getattr(args, name) is None}
+    )
     has_aim = args.objective is not None
-    phases = [] if plan is None else [one.as_json() for one in plan.phases]
+    phases = [] if plan is None else [phase.as_json() for phase in plan.phases]
     total = args.total_phases or len(phases) or (_PHASES[args.profile] if has_aim else 1)
     about = args.model_dump(exclude={"name", "workflow_files", "searched"}, exclude_none=True) | {"total_phases": total}
     about |= {"phases": phases} if phases else {}
@@ -67,8 +71,8 @@ async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
     )
     run = str(opened["workflow_id"])
     answer: dict[str, Json] = {"workflow_id": run, "created_at": (await read_run(native, run)).meta.get("created_at")}
-    told = {"objective": args.objective, "profile": args.profile.upper(), "total_phases": total}
-    answer |= told if has_aim else {}
+    run_input = {"objective": args.objective, "profile": args.profile.upper(), "total_phases": total}
+    answer |= run_input if has_aim else {}
     if plan is None:
         return answer | {"warnings": [await anyio.to_thread.run_sync(plans.without_plan, args, native.directory)]}
     return answer | {"phases": phases}
@@ -215,15 +219,15 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
     run, name = place_of(args.phase_id, "phase_id")
     read = await read_run(native, run)
     phase = _phase(read, name, ended=True)
-    found = counted(read.inside(name))
-    if found["in_progress"]:
+    result = counted(read.inside(name))
+    if result["in_progress"]:
         raise refuse(
             "tasks_open",
-            f"{found['in_progress']} tasks of the phase are in progress: {tasks.in_progress(read, name)}.",
+            f"{result['in_progress']} tasks of the phase are in progress: {tasks.in_progress(read, name)}.",
             "Have them completed first, with complete_task; nothing was changed.",
         )
     notes = await notes_of(native, run, name)
-    warnings = [f"{found['failed']} tasks failed."] if found["failed"] and args.status == "completed" else []
+    warnings = [f"{result['failed']} tasks failed."] if result["failed"] and args.status == "completed" else []
     if args.status == "completed" and PHASE_ENDED not in notes:
         warnings += await _completion(native, read, phase, args)
     await native.call("seal_group", workflow_id=run, group=name, ends=_ENDS[args.status], reason="complete_phase")
@@ -239,7 +243,7 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
         "status": phase_status(phase, notes),
         "completed_at": ended,
         "duration_ms": round(growing_runs.seconds_between(begun, ended) * 1000),
-        "tasks": found,
+        "tasks": result,
         **({"warnings": warnings} if warnings else {}),
     }
 
@@ -272,7 +276,7 @@ async def _completion(native: Native, read: Grown, phase: RunUnit, args: calls.C
 @_BOX.tool(calls.CompleteWorkflowCall, Scope.PLAN)
 async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) -> Json:
     """Close the run; a partial success is kept as one."""
-    said = {
+    results = {
         "summary": args.summary,
         "achievements": args.achievements or [],
         "limitations": args.limitations or [],
@@ -289,20 +293,20 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
             "Complete them, or end the workflow as partial or failed; nothing was changed.",
         )
     force = args.status == "failed" or not is_open(read, statuses)
-    await native.call("close_run", workflow_id=run, status=_RUN_STATUSES[args.status], force=force, **said)
+    await native.call("close_run", workflow_id=run, status=_RUN_STATUSES[args.status], force=force, **results)
     read = await read_run(native, run)
-    ended = [one for one in read.units.values() if not one.is_group and not is_checkpoint(one)]
-    spent = sum(growing_runs.seconds_between(one.started_at, one.finished_at) for one in ended)
-    files = {path for one in ended for paths in files_of(outcome_of(one)).values() for path in paths}
+    ended = [unit for unit in read.units.values() if not unit.is_group and not is_checkpoint(unit)]
+    spent = sum(growing_runs.seconds_between(unit.started_at, unit.finished_at) for unit in ended)
+    files = {path for unit in ended for paths in files_of(outcome_of(unit)).values() for path in paths}
     return {
         "workflow_id": run,
         "status": run_status(read.status),
-        **said,
+        **results,
         "metrics": {
             "total_tasks": len(ended),
             "total_duration_seconds": round(spent),
             "total_duration_minutes": round(spent / 60, 1),
-            "total_tokens": sum(sum(found.values()) for one in ended if (found := tokens_of(outcome_of(one)))),
+            "total_tokens": sum(sum(tokens.values()) for item in ended if (tokens := tokens_of(outcome_of(item)))),
             "files_changed": len(files),
         },
         "completed_at": read.meta.get("finished_at"),
@@ -321,16 +325,16 @@ async def _log(
     """Add an entry to the journal; the same call again finds it."""
     run, name = place_of(task_id, "task_id")
     task = growing_runs.in_group(await read_unit(native, run, name), "task", "task_id")
-    kept = {key: value for key, value in details.items() if value is not None}
+    details_json = {key: value for key, value in details.items() if value is not None}
     agent = native.agent(task.holder or task.input("agent_name"))
     added = await native.call(
         "add_journal_entry",
         workflow_id=run,
         kind=kind,
         text=text,
-        details_json=kept,
+        details_json=details_json,
         state=name,
-        key=digest_of(kind, name, str(task.attempts), text, dump(kept)),
+        key=digest_of(kind, name, str(task.attempts), text, dump(details_json)),
         agent_id=agent,
         blocks=True if blocks else None,
     )
@@ -369,14 +373,16 @@ _HINTS: Final[Mapping[str, str]] = {
 def _failed(failure: Failure) -> str | dict[str, Json]:
     """Return a failure as clients know it, with dcf's own code and what to do beside."""
     code = "NOT_FOUND" if failure.code.startswith("unknown_") else failure.code.upper()
-    told: dict[str, Any] = {
+    failure_answer: dict[str, Any] = {
         "error": True,
         "code": _CODES.get(failure.code, code),
         "message": failure.message,
         "reason": failure.code,
         "hint": _HINTS.get(failure.code, failure.hint),
     }
-    return told if failure.retry_after_s is None else told | {"retry_after_s": failure.retry_after_s}
+    return (
+        failure_answer if failure.retry_after_s is None else failure_answer | {"retry_after_s": failure.retry_after_s}
+    )
 
 
 _INSTRUCTIONS: Final = (

@@ -36,8 +36,8 @@ def parent_of(read: Grown, task_id: str | None) -> str | None:
     if task_id is None:
         return None
     run, name = place_of(task_id, "parent_task_id")
-    found = read.units.get(name)
-    if run != read.run or found is None or found.is_group:
+    unit = read.units.get(name)
+    if run != read.run or unit is None or unit.is_group:
         raise refuse("unknown_state", "There is no such task here.", "Pass a task of this workflow.", "parent_task_id")
     return name
 
@@ -84,9 +84,11 @@ def warnings_of(read: Grown, phase: RunUnit, name: str, parent: str | None, adde
     """Return what a new task's agent should know: who works on the same files, beside it, or had it before."""
     work = added.get("work") or ()
     works = [work] if isinstance(work, Mapping) else list(work)
-    warnings = [str(told) for one in works for told in one.get("warnings") or ()]
+    warnings = [str(warning) for work in works for warning in work.get("warnings") or ()]
     plan = planned(read).get(number_of(phase.name))
-    others = [one.title for one in read.inside(phase.name) if task_status(one) == "IN_PROGRESS" and one.name != name]
+    others = [
+        task.title for task in read.inside(phase.name) if task_status(task) == "IN_PROGRESS" and task.name != name
+    ]
     if plan is not None and not plan.is_parallel and parent is None and others:
         warnings.append(f"The phase is sequential by its plan, and '{others[0]}' is in progress.")
     if TAKEN_FROM in added:

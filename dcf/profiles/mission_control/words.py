@@ -39,9 +39,9 @@ def run_status(status: str) -> str:
     return _RUNS.get(status, "FAILED")
 
 
-def issue_type(told: Json) -> str:
+def issue_type(issue: Json) -> str:
     """Return the word for a type of issues."""
-    return _ISSUES.get(str(told), str(told)).upper()
+    return _ISSUES.get(str(issue), str(issue)).upper()
 
 
 def phase_name(number: int) -> str:
@@ -61,8 +61,8 @@ def is_checkpoint(unit: RunUnit) -> bool:
 
 def number_of(group: str) -> int:
     """Return the number of the phase whose group this is; 0 for any other group."""
-    told = group.removeprefix(_PHASE)
-    return int(told) if group.startswith(_PHASE) and told.isascii() and told.isdigit() else 0
+    removeprefix = group.removeprefix(_PHASE)
+    return int(removeprefix) if group.startswith(_PHASE) and removeprefix.isascii() and removeprefix.isdigit() else 0
 
 
 def is_parallel(notes: Notes) -> bool:
@@ -139,20 +139,20 @@ def failure_text(output: Mapping[str, Json]) -> str:
 
 def files_of(outcome: Mapping[str, Json]) -> dict[str, list[str]]:
     """Return the paths that were changed, as the helper on the agent's machine told."""
-    found = outcome.get("files_changed") or {}
-    return {kind: list(found.get(kind) or ()) for kind in _NO_FILES}
+    files_changed = outcome.get("files_changed") or {}
+    return {kind: list(files_changed.get(kind) or ()) for kind in _NO_FILES}
 
 
 def tokens_of(outcome: Mapping[str, Json]) -> dict[str, int] | None:
     """Return what was spent, as dcf counts it."""
-    found = outcome.get("metadata") or {}
-    spent = {"tokens_in": found.get("tokens_input"), "tokens_out": found.get("tokens_output")}
+    metadata = outcome.get("metadata") or {}
+    spent = {"tokens_in": metadata.get("tokens_input"), "tokens_out": metadata.get("tokens_output")}
     return {name: int(count) for name, count in spent.items() if count is not None} or None
 
 
 def counted(tasks: Iterable[RunUnit]) -> dict[str, int]:
     """Return how many tasks there are of each status."""
-    words = [task_status(one) for one in tasks]
+    words = [task_status(task) for task in tasks]
     return {
         "total": len(words),
         "success": words.count("SUCCESS"),

@@ -26,7 +26,7 @@ Unit = dict[str, Json]
 async def create_order(native: Native, args: CreateWorkOrderCall) -> tuple[str, str]:
     """Add the unit of a work order, and the group of its phase; return its run and its name."""
     run = await _open_run(native)
-    blockers = [_blocker(one, run) for one in args.blocked_by or ()]
+    blockers = [_blocker(order, run) for order in args.blocked_by or ()]
     name = f"{slug_of(args.title)}-{digest_of(dump(args.model_dump(by_alias=True, exclude_none=True)))}"
     group = None if args.phase is None else f"phase-{slug_of(args.phase)}-{digest_of(args.phase)}"
     units: list[Unit] = [] if group is None else [{"name": group, "kind": "group", "title": args.phase}]
@@ -163,13 +163,13 @@ def _instructions(args: CreateWorkOrderCall) -> str | None:
         "## Out of scope\n": args.out_of_scope,
         "## Implementation plan\n": args.implementation_plan,
     }
-    told = "\n\n".join(f"{head}{text}" for head, text in parts.items() if text)
-    return told[:MAX_INSTRUCTIONS] or None
+    instructions = "\n\n".join(f"{head}{text}" for head, text in parts.items() if text)
+    return instructions[:MAX_INSTRUCTIONS] or None
 
 
 def _review(args: CreateWorkOrderCall) -> Json:
     lines = [line.strip() for line in (args.acceptance_criteria or "").splitlines()]
-    found = [line[2:].removeprefix("[ ]").strip() for line in lines if line.startswith(_BULLETS)]
-    criteria = [one[:_LONGEST_CRITERION] for one in dict.fromkeys(found) if one][:_MOST_CRITERIA]
+    bullets = [line[2:].removeprefix("[ ]").strip() for line in lines if line.startswith(_BULLETS)]
+    criteria = [fromkey[:_LONGEST_CRITERION] for fromkey in dict.fromkeys(bullets) if fromkey][:_MOST_CRITERIA]
     gate: dict[str, Json] = {"name": "review", "kind": "person", "people": list(args.reviewer_ids or ())}
     return gate | ({"criteria": list[Json](criteria)} if criteria else {})

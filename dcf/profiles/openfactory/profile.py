@@ -56,10 +56,10 @@ async def list_work_orders(native: Native, args: calls.ListWorkOrdersCall) -> Js
         cursor: Json = None
         while len(orders) < args.limit:
             page = await native.call(tool, agent_id=agent, project=native.project, limit=_PAGE, cursor=cursor, **more)
-            found = await _read(native, page[member] or ())
+            orders_read = await _read(native, page[member] or ())
             orders |= {
                 id_of(unit.run, unit.name): _brief(run, unit)
-                for run, unit in found
+                for run, unit in orders_read
                 if status_of(unit) == args.status
                 and not unit.is_group
                 and not (args.status == "ready" and is_for_its_judge(agent, unit))
@@ -77,11 +77,11 @@ async def get_work_order(native: Native, args: calls.GetWorkOrderCall) -> Json:
     read = await read_run(native, run)
     unit = _order(read, name)
     brief = _brief(read, unit)
-    criteria = [told for gate in unit.facts.get("gates") or () for told in gate.get("criteria") or ()]
+    criteria = [criterion for gate in unit.facts.get("gates") or () for criterion in gate.get("criteria") or ()]
     return {
         **{key: brief[key] for key in ("id", "title", "status", "phase", "feature")},
         "description": unit.input("description") or _instructions(unit),
-        "acceptanceCriteria": unit.input("acceptanceCriteria") or "\n".join(f"- {told}" for told in criteria),
+        "acceptanceCriteria": unit.input("acceptanceCriteria") or "\n".join(f"- {criterion}" for criterion in criteria),
         "outOfScope": unit.input("outOfScope") or "",
         "implementationPlan": unit.input("implementationPlan") or "",
         "graphConnections": _connections(read, unit),
@@ -128,21 +128,23 @@ async def create_feature(native: Native, args: calls.CreateFeatureCall) -> Json:
 @_BOX.tool(calls.SearchContextCall, read_only=True)
 async def search_context(native: Native, args: calls.SearchContextCall) -> Json:
     """Search what dcf keeps."""
-    wanted = [name for one in args.types or _CORPORA for name in _CORPORA[one]]
-    more: dict[str, Json] = {"types_json": wanted, "project": native.project, "limit": args.limit}
-    found = await native.call("search", query=args.query, **more)
-    if not found["results"] and (any_word := _any_word(args.query)) is not None:
-        found = await native.call("search", query=any_word, **more)
+    types_json = [name for kind in args.types or _CORPORA for name in _CORPORA[kind]]
+    more: dict[str, Json] = {"types_json": types_json, "project": native.project, "limit": args.limit}
+    page = await native.call("search", query=args.query, **more)
+    if not page["results"] and (any_word := _any_word(args.query)) is not None:
+        page = await native.call("search", query=any_word, **more)
     return {
         "results": [
             {
-                "type": next(kind for kind, names in _CORPORA.items() if one["type"] in names),
-                "title": one.get("title"),
-                "snippet": one.get("snippet"),
-                "entityId": id_of(one["workflow_id"], one["state"]) if one["type"] == "unit" else one.get("id"),
-                "score": one.get("score"),
+                "type": next(kind for kind, names in _CORPORA.items() if result["type"] in names),
+                "title": result.get("title"),
+                "snippet": result.get("snippet"),
+                "entityId": id_of(result["workflow_id"], result["state"])
+                if result["type"] == "unit"
+                else result.get("id"),
+                "score": result.get("score"),
             }
-            for one in found["results"]
+            for result in page["results"]
         ]
     }
 
@@ -153,13 +155,13 @@ async def overview(native: Native) -> Json:
     return {
         "name": project.get("name") or project.get("project"),
         "description": project.get("description") or "",
-        "features": [_feature(one)["name"] for one in project.get("features") or ()],
+        "features": [_feature(feature)["name"] for feature in project.get("features") or ()],
     }
 
 
 async def features(native: Native) -> Json:
     """Return the features of the project of the key."""
-    return {"features": [_feature(one) for one in (await _project(native)).get("features") or ()]}
+    return {"features": [_feature(feature) for feature in (await _project(native)).get("features") or ()]}
 
 
 def place(order: str) -> tuple[str, str]:
@@ -250,7 +252,7 @@ async def _judge(native: Native, unit: RunUnit, *, passed: bool) -> None:
     """Give the verdict of every gate at which the unit waits."""
     listed = await native.call("list_gates", workflow_id=unit.run, state=unit.name)
     for gate in listed["gates"]:
-        criteria = [{"criterion": told, "passed": passed} for told in gate.get("criteria") or ()]
+        criteria = [{"criterion": criterion, "passed": passed} for criterion in gate.get("criteria") or ()]
         await native.call(
             "decide_gate",
             workflow_id=unit.run,
@@ -266,13 +268,13 @@ async def _judge(native: Native, unit: RunUnit, *, passed: bool) -> None:
 async def _read(native: Native, items: Any) -> list[tuple[Grown, RunUnit]]:
     """Return the units that were found, with their runs; states of other runs are no work orders."""
     names: dict[str, list[str]] = {}
-    for one in items:
-        names.setdefault(str(one["workflow_id"]), []).append(str(one["state"]))
-    found: list[tuple[Grown, RunUnit]] = []
+    for item in items:
+        names.setdefault(str(item["workflow_id"]), []).append(str(item["state"]))
+    orders: list[tuple[Grown, RunUnit]] = []
     for run, states in names.items():
         read = await read_run(native, run)
-        found += [(read, read.units[name]) for name in states if name in read.units]
-    return found
+        orders += [(read, read.units[name]) for name in states if name in read.units]
+    return orders
 
 
 def _order(run: Grown, name: str) -> RunUnit:
@@ -307,11 +309,11 @@ def _phase(run: Grown, unit: RunUnit) -> str | None:
 def _connections(run: Grown, unit: RunUnit) -> list[Json]:
     """Return what the order is tied to: what it waits for blocks it, and it blocks what waits for it."""
     waited_for = [run.units[name] for name in unit.depends_on if name in run.units]
-    waiting = [one for one in run.units.values() if unit.name in one.depends_on]
+    waiting = [other for other in run.units.values() if unit.name in other.depends_on]
     parent = None if unit.parent is None else run.units.get(unit.parent)
-    ties = [(one, "blocked_by") for one in waited_for] + [(one, "blocks") for one in waiting]
+    ties = [(other, "blocked_by") for other in waited_for] + [(other, "blocks") for other in waiting]
     ties += [] if parent is None else [(parent, "parent_of")]
-    orders: list[Json] = [{"entityType": "work_order", "label": one.title, "edgeType": kind} for one, kind in ties]
+    orders: list[Json] = [{"entityType": "work_order", "label": other.title, "edgeType": kind} for other, kind in ties]
     whole = [("feature", unit.input("feature")), ("phase", _phase(run, unit))]
     return orders + [{"entityType": kind, "label": name, "edgeType": "part_of"} for kind, name in whole if name]
 
@@ -322,8 +324,12 @@ async def _project(native: Native) -> Mapping[str, Json]:
     return {"project": project, **await planning.known(native, project)}
 
 
-def _feature(told: Json) -> dict[str, Json]:
-    return dict(told) if isinstance(told, Mapping) and "name" in told else {"name": str(told), "relationships": []}
+def _feature(feature: Json) -> dict[str, Json]:
+    return (
+        dict(feature)
+        if isinstance(feature, Mapping) and "name" in feature
+        else {"name": str(feature), "relationships": []}
+    )
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:

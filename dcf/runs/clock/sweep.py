@@ -87,12 +87,12 @@ class Sweep:
         if pages is None:
             return 0
         with self._recorded_if_refused():
-            found = list(islice(pages, _PAGES))
-        report = _report(flaw for page in found for flaw in page)
-        self._found += (flaw for page in found for flaw in page)
+            pages_read = list(islice(pages, _PAGES))
+        report = _report(flaw for page in pages_read for flaw in page)
+        self._found += (flaw for page in pages_read for flaw in page)
         if report.total:
             _log.warning("sweep: entered %s and took off %s", _counts(report.missing), _counts(report.dangling))
-        if len(found) == _PAGES:
+        if len(pages_read) == _PAGES:
             self._pages = pages
             self._listings.keep_turn(EVERY_S)
         else:
@@ -159,9 +159,9 @@ def _report(flaws: Iterable[ListFlaw]) -> SweepReport:
     )
 
 
-def _by_name(found: Mapping[ListKind, int]) -> dict[str, int]:
-    return {kind.value: count for kind, count in found.items()}
+def _by_name(document: Mapping[ListKind, int]) -> dict[str, int]:
+    return {kind.value: count for kind, count in document.items()}
 
 
-def _counts(found: Mapping[ListKind, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in found.items()) or "nothing"
+def _counts(document: Mapping[ListKind, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in document.items()) or "nothing"

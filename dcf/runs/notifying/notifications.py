@@ -153,8 +153,8 @@ class Notifications:
 
     def _hand_on(self, workflow_id: str, entries: list[OutboxEntry]) -> int:
         """Deliver entries, those to remote platforms in their lanes. Return how many were handled until now."""
-        told, entries = self._settle_prompt(workflow_id, entries)
-        done = len(told)
+        delivered, entries = self._settle_prompt(workflow_id, entries)
+        done = len(delivered)
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if self._lanes is None or not entries:
             return done + len(self._settle_all(workflow_id, entries, None))
@@ -181,12 +181,12 @@ class Notifications:
             self._is_for_run(workflow_id, entry)
 
     def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
-        told, entries = self._settle_prompt(workflow_id, entries)
+        targets, entries = self._settle_prompt(workflow_id, entries)
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
-        told = told if payload is None else []  # those agents got it without the payload
+        targets = targets if payload is None else []  # those agents got it without the payload
         if not entries:
-            return told
-        return told + self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
+            return targets
+        return targets + self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
 
     def _settle_prompt(
         self, workflow_id: str, entries: Sequence[OutboxEntry]
@@ -197,12 +197,12 @@ class Notifications:
         handled: list[tuple[OutboxEntry, TellingOutcome]] = []
         targets, rest = list[Target](), list[OutboxEntry]()
         for entry in entries:
-            told = self._at_once.take(workflow_id, entry)
-            if told is None:
+            take = self._at_once.take(workflow_id, entry)
+            if take is None:
                 rest.append(entry)
                 continue
-            targets.append(target_of(entry, *told.told[0], told.failed, others=told.told[1:]))
-            handled.append((entry, self._outcome(workflow_id, entry, told.at, targets[-1])))
+            targets.append(target_of(entry, *take.told[0], take.failed, others=take.told[1:]))
+            handled.append((entry, self._outcome(workflow_id, entry, take.at, targets[-1])))
         if metrics.current is not None:
             metrics.current.notified([outcome_name(target) for target in targets])
         self._outbox.settle(workflow_id, handled)
@@ -217,10 +217,10 @@ class Notifications:
     ) -> dict[str | None, list[OutboxEntry]]:
         """Return the entries by the lane of the agent that is first to be asked; those for None need no lane."""
         first = [next(iter(recipients(workflow_id, entry, snapshot)), None) for entry in entries]
-        found: dict[str | None, list[OutboxEntry]] = {None: []}
+        by_lane: dict[str | None, list[OutboxEntry]] = {None: []}
         for entry, lane in zip(entries, self._lanes_of(first), strict=True):
-            found.setdefault(lane, []).append(entry)
-        return found
+            by_lane.setdefault(lane, []).append(entry)
+        return by_lane
 
     def _lanes_of(self, agents: Sequence[str | None]) -> Sequence[str | None]:
         return [None] * len(agents) if self._lanes is None else self._lanes.sort(agents)
@@ -283,8 +283,8 @@ class Notifications:
         if source is None:
             return self._plane.run(workflow_id).definition.machine.task_successors(None)
         here = self._plane.place(workflow_id, source)
-        found = here.machine.task_successors(here.name)
-        return tuple(inside(here.scope, path) for path in found) if here.scope else found
+        task_successors = here.machine.task_successors(here.name)
+        return tuple(inside(here.scope, path) for path in task_successors) if here.scope else task_successors
 
     def _settle_together(
         self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
@@ -322,9 +322,9 @@ class Notifications:
         entry = OutboxEntry(
             entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason
         )
-        told = self._sender.send(workflow_id, entry, snapshot, payload)
-        if payload is None or not told.delivery.duplicate:
-            return told
+        results = self._sender.send(workflow_id, entry, snapshot, payload)
+        if payload is None or not results.delivery.duplicate:
+            return results
         # The event was delivered without the payload, so another event brings it.
         another = replace(entry, type=f"payload-{fingerprint(dump(payload))}x")
         return self._sender.send(workflow_id, another, snapshot, payload)

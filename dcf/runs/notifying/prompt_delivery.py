@@ -82,10 +82,10 @@ class PromptDelivery:
             return
         for entry, agents in here:
             done = list(zip(agents, deliveries, strict=False))
-            told = [each for each in done if each[1].failure is None]
-            if told:
+            successes = [each for each in done if each[1].failure is None]
+            if successes:
                 failed = [each for each in done if each[1].failure is not None]
-                self._keep(workflow_id, entry, ToldAtOnce(told, failed, seen.now))
+                self._keep(workflow_id, entry, ToldAtOnce(successes, failed, seen.now))
 
     def _with_inboxes(self, pools: Sequence[_Pool]) -> list[_Pool]:
         """Return of each pool the agents whose inboxes are in Redis; none if an agent elsewhere has its turn."""
@@ -101,9 +101,9 @@ class PromptDelivery:
         with self._lock:
             return self._told.pop(_event(workflow_id, entry), None)
 
-    def _keep(self, workflow_id: str, entry: OutboxEntry, told: ToldAtOnce) -> None:
+    def _keep(self, workflow_id: str, entry: OutboxEntry, told_at_once: ToldAtOnce) -> None:
         with self._lock:
-            self._told[_event(workflow_id, entry)] = told
+            self._told[_event(workflow_id, entry)] = told_at_once
             if len(self._told) > _MOST_KEPT:
                 self._told.pop(next(iter(self._told)), None)
 

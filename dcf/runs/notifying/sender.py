@@ -88,14 +88,14 @@ class Sender:
         If no agent takes it, prefer the failure of a known agent.
         """
         sent, failed, away = list[tuple[str, Delivery]](), list[tuple[str, Delivery]](), set[str | None]()
-        asked, is_stopped = 0, False
+        tries, is_stopped = 0, False
         for post in posts:
             delivery = made.get(post.agent_id)
             if delivery is None:
-                is_left_out = bool(sent) or is_stopped or asked == _MOST_ASKED
+                is_left_out = bool(sent) or is_stopped or tries == _MOST_ASKED
                 if is_left_out or (away and self._lane_of(post) in away):
                     continue
-                delivery, asked = self._deliver(entry, post), asked + 1
+                delivery, tries = self._deliver(entry, post), tries + 1
             if delivery.failure is None:
                 sent.append((post.agent_id, delivery))
                 continue
@@ -115,12 +115,12 @@ class Sender:
         return self._lanes_of((post.agent_id,))[0]
 
     def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
-        found = self._platform.deliver(post.agent_id, post.event_id, post.event)
+        delivered = self._platform.deliver(post.agent_id, post.event_id, post.event)
         kind = talk_kind(entry.type)
         may_be_person = entry.type == NoticeKind.ASKED or kind in (NoticeKind.QUESTION, NoticeKind.GATE)
-        is_person = found.failure is Undelivered.UNKNOWN_AGENT and may_be_person
+        is_person = delivered.failure is Undelivered.UNKNOWN_AGENT and may_be_person
         if not is_person or self._people is None:
-            return found
+            return delivered
         return self._people.deliver(post.agent_id, post.event_id, post.event)
 
 

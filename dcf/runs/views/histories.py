@@ -50,22 +50,22 @@ class Histories:
     ) -> EventPage:
         """Return the events after the cursor, as many as are wanted and `fits` says. Raise UnknownRun."""
         self._status(workflow_id)
-        found: list[Happening] = []
+        happenings: list[Happening] = []
         last, examined, size = cursor, 0, min(_CHUNK, limit + 1) if query.takes_all else _CHUNK
         while examined < MOST_EXAMINED:
             chunk = self._chunk(workflow_id, query, last, size)
-            for one in chunk:
-                if _is_beyond(one, query):
-                    return EventPage(events=tuple(found))
-                if query.wants(one.type, one.state):
-                    if len(found) == limit or not fits(one):
-                        return EventPage(events=tuple(found), next_cursor=last)
-                    found.append(one)
-                last = one.event_id
+            for event in chunk:
+                if _is_beyond(event, query):
+                    return EventPage(events=tuple(happenings))
+                if query.wants(event.type, event.state):
+                    if len(happenings) == limit or not fits(event):
+                        return EventPage(events=tuple(happenings), next_cursor=last)
+                    happenings.append(event)
+                last = event.event_id
             examined += len(chunk)
             if len(chunk) < size:
-                return EventPage(events=tuple(found))
-        return EventPage(events=tuple(found), next_cursor=last)
+                return EventPage(events=tuple(happenings))
+        return EventPage(events=tuple(happenings), next_cursor=last)
 
     def follow(
         self, workflow_id: str, query: EventQuery, *, cursor: str | None = None, onwards: bool = False
@@ -75,12 +75,12 @@ class Histories:
         while True:
             is_over = self._status(workflow_id) is not RunStatus.RUNNING
             chunk = self._chunk(workflow_id, query, last)
-            for one in chunk:
-                if _is_beyond(one, query):
+            for event in chunk:
+                if _is_beyond(event, query):
                     return
-                if query.wants(one.type, one.state):
-                    yield one
-                last = one.event_id
+                if query.wants(event.type, event.state):
+                    yield event
+                last = event.event_id
             if len(chunk) < _CHUNK:
                 if is_over or not onwards:
                     return
@@ -107,9 +107,9 @@ def _end(until: int | None) -> str:
     return "+" if until is None else f"{max(0, until) + 1}-0"
 
 
-def _is_beyond(one: Happening, query: EventQuery) -> bool:
+def _is_beyond(happening: Happening, query: EventQuery) -> bool:
     """Return True if neither this event nor any after it in this order is wanted."""
-    at = int(one.event_id.partition("-")[0])
+    at = int(happening.event_id.partition("-")[0])
     if query.newest_first:
         return query.since is not None and at < query.since
     return query.until is not None and at > query.until

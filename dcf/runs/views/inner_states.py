@@ -80,8 +80,8 @@ def members(owner: str, machines: "Sequence[Machine]", size: int, after: str | N
         first = split_scope(scope)[1]
     for index in range(first, size):
         names = list(machines[index if len(machines) > 1 else 0].states)
-        for one in names[names.index(name) + 1 :] if name in names and index == first else names:
-            yield index, join(open_scope(owner, index), one)
+        for member in names[names.index(name) + 1 :] if name in names and index == first else names:
+            yield index, join(open_scope(owner, index), member)
 
 
 def tree(paths: Iterable[str], more: Mapping[str, int]) -> Iterator[Row]:
@@ -112,12 +112,12 @@ def _label(path: str) -> str:
 
 def _scopes(path: str) -> list[str]:
     """Return the branches and iterations that a state is in, outermost first."""
-    found: list[str] = []
+    scopes: list[str] = []
     scope = split(path)[0]
     while scope:
-        found.append(scope)
+        scopes.append(scope)
         scope = split(split_scope(scope)[0])[0]
-    return found[::-1]
+    return scopes[::-1]
 
 
 def _has_room(shown: Mapping[str, set[str]], scope: str, each: int) -> bool:

@@ -60,15 +60,17 @@ def iterations(
         raise InvalidArgument("This state is no Parallel or Map.", "Choose one in the table of the run.")
     machines = place.state.machines
     most = max(_SHORTEST, min(_LONGEST, _MOST_READ // max(len(machine.states) for machine in machines)))
-    found = plane.transactions.store.read(workflow_id, ReadSet(states=with_scopes([owner]), tallies=(owner,)))
-    if found.meta is None:
+    snapshot = plane.transactions.store.read(workflow_id, ReadSet(states=with_scopes([owner]), tallies=(owner,)))
+    if snapshot.meta is None:
         raise UnknownRun(workflow_id)
-    scope = found.states[owner].scope if owner in found.states else None
-    size, tally = (0 if scope is None else scope.size), found.tallies.get(owner, Tally())
+    scope = snapshot.states[owner].scope if owner in snapshot.states else None
+    size, tally = (0 if scope is None else scope.size), snapshot.tallies.get(owner, Tally())
     begin = max(0, min(first, size - 1)) // most * most
     shown = _read(plane, workflow_id, owner, machines, range(begin, min(size, begin + most)))
     lately = _failed_lately(histories, workflow_id, owner, size, most) if tally.failed else ()
-    failed = [one for one in _read(plane, workflow_id, owner, machines, lately) if one.status == "failed"]
+    failed = [
+        iteration for iteration in _read(plane, workflow_id, owner, machines, lately) if iteration.status == "failed"
+    ]
     return Iterations(
         owner=owner,
         kind=place.state.kind(),
@@ -93,8 +95,8 @@ def _read(
     return tuple(_iteration(at, open_scope(owner, at), machine, docs) for at, machine in inside.items())
 
 
-def _current(found: Snapshot) -> Mapping[str, StateDoc]:
-    return current(fenced(found).states)
+def _current(snapshot: Snapshot) -> Mapping[str, StateDoc]:
+    return current(fenced(snapshot).states)
 
 
 def _iteration(index: int, scope: str, machine: Machine, docs: Mapping[str, StateDoc]) -> Iteration:
@@ -102,7 +104,7 @@ def _iteration(index: int, scope: str, machine: Machine, docs: Mapping[str, Stat
     there = {path: docs[path] for name in machine.states if (path := join(scope, name)) in docs}
     if not there:
         return Iteration(index=index, status="pending")
-    path = min(there, key=lambda one: _rank(there[one], machine, one))
+    path = min(there, key=lambda name: _rank(there[name], machine, name))
     return Iteration(
         index=index,
         status=there[path].status.value,
@@ -128,12 +130,14 @@ def _failed_lately(histories: Histories, workflow_id: str, owner: str, size: int
     """Return the iterations in which a state failed, by the last events that report failures."""
     query = EventQuery(types=frozenset({"StateFailed"}), newest_first=True)
     events = histories.page(workflow_id, query, limit=_FAILED_EVENTS).events
-    indexes = dict.fromkeys(_index(one.state, owner) for one in events if one.state and within(one.state, owner))
+    indexes = dict.fromkeys(
+        _index(event.state, owner) for event in events if event.state and within(event.state, owner)
+    )
     return tuple(sorted(_within(indexes, size)))[:most]
 
 
 def _within(indexes: Iterable[int], size: int) -> Iterable[int]:
-    return (one for one in indexes if one < size)
+    return (index for index in indexes if index < size)
 
 
 def _index(path: str, owner: str) -> int:

@@ -65,7 +65,7 @@ class Glance:
     @property
     def statuses(self) -> dict[str, str]:
         """The statuses of states, for a picture."""
-        return {path: one.doc.status.value for path, one in self.states.items()}
+        return {path: state.doc.status.value for path, state in self.states.items()}
 
     @property
     def failures(self) -> list[StateView]:
@@ -91,25 +91,29 @@ def glance(plane: ControlPlane, workflow_id: str) -> Glance:
         run = transactions.load(workflow_id)
     definition = run.definition
     inside = [path for path in listed if "/" in path and needs.place_of(definition, path) is not None]
-    wanted = with_scopes((*_static(definition.machine), *inside))
-    scopes = tuple(path for path in wanted if _machines(definition, path))
-    found = store.read(workflow_id, ReadSet(states=wanted, tallies=scopes))
-    members = _members(definition, found)
-    more = tuple(path for path in members or () if path not in found.states)
+    paths = with_scopes((*_static(definition.machine), *inside))
+    scopes = tuple(path for path in paths if _machines(definition, path))
+    snapshot = store.read(workflow_id, ReadSet(states=paths, tallies=scopes))
+    members = _members(definition, snapshot)
+    more = tuple(path for path in members or () if path not in snapshot.states)
     if more:
         rest = store.read(
             workflow_id, ReadSet(states=more, tallies=tuple(path for path in more if _machines(definition, path)))
         )
-        found = replace(found, states={**found.states, **rest.states}, tallies={**found.tallies, **rest.tallies})
-    docs = current(fenced(found).states)
+        snapshot = replace(
+            snapshot, states={**snapshot.states, **rest.states}, tallies={**snapshot.tallies, **rest.tallies}
+        )
+    docs = current(fenced(snapshot).states)
     order = _in_order(docs)
     return Glance(
         workflow_id=workflow_id,
         now=head.now,
         meta=dict(codec.whole_meta(head.meta_document)) | ({"usage": sums_shown(head.usage)} if head.usage else {}),
         definition=definition,
-        states={path: view_of(replace(found, states=docs), path, docs[path], meta) for path in order},
-        tallies={path: found.tallies[path] for path in order if docs[path].scope is not None and path in found.tallies},
+        states={path: view_of(replace(snapshot, states=docs), path, docs[path], meta) for path in order},
+        tallies={
+            path: snapshot.tallies[path] for path in order if docs[path].scope is not None and path in snapshot.tallies
+        },
         open_count=look.open_count,
         newest_event=look.newest_event,
         is_whole=members is not None and look.open_count <= len(listed),
@@ -121,8 +125,8 @@ def _static(machine: Machine, scope: str = "") -> Iterator[str]:
     pending = [(scope, machine)]
     left = _MOST_STATIC
     while pending and left > 0:
-        around, one = pending.pop(0)
-        for name, state in one.states.items():
+        around, item = pending.pop(0)
+        for name, state in item.states.items():
             path = join(around, name)
             left -= 1
             yield path
@@ -135,10 +139,10 @@ def _machines(definition: Definition, path: str) -> tuple[Machine, ...]:
     return () if place is None else place.state.machines
 
 
-def _members(definition: Definition, found: Snapshot) -> list[str] | None:
+def _members(definition: Definition, snapshot: Snapshot) -> list[str] | None:
     """Return the paths of the states in all iterations of the Maps that were read; None if they are too many."""
     paths: list[str] = []
-    for owner, doc in found.states.items():
+    for owner, doc in snapshot.states.items():
         place = needs.place_of(definition, owner)
         if place is None or doc.scope is None or not isinstance(place.state, Map):
             continue

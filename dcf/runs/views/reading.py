@@ -34,9 +34,9 @@ _CHUNK: Final = 200
 """States read per round trip."""
 
 
-def _used(found: Snapshot) -> dict[str, Json]:
+def _used(snapshot: Snapshot) -> dict[str, Json]:
     """Return the run's usage, as a field next to its meta document; empty if no usage was reported."""
-    return {"usage": sums_shown(found.usage)} if found.usage else {}
+    return {"usage": sums_shown(snapshot.usage)} if snapshot.usage else {}
 
 
 class RunViews:
@@ -56,15 +56,15 @@ class RunViews:
         well.
         """
         paths = {state: self._plane.path(workflow_id, state) for state in states}
-        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, with_data=with_data)
-        assert found.meta is not None, "read() raises for a run that does not exist"
-        docs = {state: found.states[path] for state, path in paths.items() if path in found.states}
+        snapshot = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, with_data=with_data)
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        docs = {state: snapshot.states[path] for state, path in paths.items() if path in snapshot.states}
         return RunView(
-            meta=found.meta,
-            now=found.now,
-            states={state: view_of(found, paths[state], doc, found.meta) for state, doc in docs.items()},
-            document=dict(codec.whole_meta(found.meta_document or {}))
-            | _used(found)
+            meta=snapshot.meta,
+            now=snapshot.now,
+            states={state: view_of(snapshot, paths[state], doc, snapshot.meta) for state, doc in docs.items()},
+            document=dict(codec.whole_meta(snapshot.meta_document or {}))
+            | _used(snapshot)
             | self._signals(workflow_id, asked=whole_meta),
         )
 
@@ -80,17 +80,17 @@ class RunViews:
         shown = (*definition.paths, *picked.paths)
         scopes = tuple(path for path in shown if _is_scope(definition, path))
         reads = ReadSet(states=with_scopes(shown), outputs=definition.paths, tallies=scopes)
-        found = fenced(self._store.read(workflow_id, reads))
-        told = self._told.read(workflow_id, shown)
+        snapshot = fenced(self._store.read(workflow_id, reads))
+        deliveries = self._told.read(workflow_id, shown)
         views = (
-            replace(view_of(found, path, found.states[path], run.meta), told=told.get(path, NEVER_TOLD))
+            replace(view_of(snapshot, path, snapshot.states[path], run.meta), told=deliveries.get(path, NEVER_TOLD))
             for path in shown
-            if path in found.states
+            if path in snapshot.states
         )
         return RunView(
             meta=run.meta,
-            now=found.now,
-            states={one.path: one for one in views if "/" not in one.path or not one.doc.status.is_terminal},
+            now=snapshot.now,
+            states={view.path: view for view in views if "/" not in view.path or not view.doc.status.is_terminal},
             document=dict(codec.whole_meta(run.meta_document or {})) | _used(run) | self._signals(workflow_id),
             more=picked.more,
         )
@@ -103,8 +103,10 @@ class RunViews:
         """Return the signals that a run stores, without their payloads; empty if there are none."""
         if not asked or not self._plane.transactions.run(workflow_id).definition.takes_signals:
             return {}
-        kept = (self._store.read(workflow_id, ReadSet(signals=True)).signals or NO_SIGNALS).kept
-        shown: list[Json] = [{"number": one.number, "name": one.name, "at": to_text(one.at)} for one in kept]
+        signals = (self._store.read(workflow_id, ReadSet(signals=True)).signals or NO_SIGNALS).kept
+        shown: list[Json] = [
+            {"number": signal.number, "name": signal.name, "at": to_text(signal.at)} for signal in signals
+        ]
         return {"signals": shown} if shown else {}
 
     def each_state(
@@ -145,11 +147,13 @@ class RunViews:
             paths = members(place.path, place.state.machines, bounds.size, after)
             last_seen = -1
             while page := list(islice(paths, min(at_once, _CHUNK))):
-                found = self.read(workflow_id, [path for _, path in page], whole_meta=False, with_data=with_data).states
+                states = self.read(
+                    workflow_id, [path for _, path in page], whole_meta=False, with_data=with_data
+                ).states
                 for index, path in page:
-                    if path in found:
+                    if path in states:
                         last_seen = index
-                        yield path, found[path]
+                        yield path, states[path]
                 if page[-1][0] - last_seen > bounds.concurrency:
                     return  # iteration i + concurrency begins only when iteration i has ended
         except (KeyError, ValueError):
@@ -157,12 +161,12 @@ class RunViews:
 
     def paths_of(self, workflow_id: str, definition: Definition, names: Iterable[str]) -> tuple[str, ...]:
         """Return the paths of the states of these names; inside Parallel and Map, of the open ones only."""
-        wanted = dict.fromkeys(names)
+        names_wanted = dict.fromkeys(names)
         known = definition.machine.states
-        own = [join("", name) for name in wanted if name in known]
-        if len(own) < len(wanted):
+        own = [join("", name) for name in names_wanted if name in known]
+        if len(own) < len(names_wanted):
             open_states = self._store.open_states(workflow_id)
-            own += [path for path in open_states if "/" in path and name_of(path) in wanted]
+            own += [path for path in open_states if "/" in path and name_of(path) in names_wanted]
         return tuple(own)
 
     def survey(self, workflow_id: str, most: int) -> "Survey":
@@ -172,8 +176,8 @@ class RunViews:
         run = self.read(workflow_id)
         definition = self._plane.run(workflow_id).definition
         inside = self._inside(workflow_id, definition)
-        found = survey(self._store, workflow_id, definition, inside, most)
-        return replace(found, meta=run.document)
+        overview = survey(self._store, workflow_id, definition, inside, most)
+        return replace(overview, meta=run.document)
 
     def key_names(self, workflow_id: str, states: Iterable[str]) -> list[str]:
         """Return the keys of a run's meta document, its definition and its states."""
@@ -186,8 +190,8 @@ class RunViews:
 
     def _inside(self, workflow_id: str, definition: Definition) -> list[str]:
         """Return the open states inside Parallel and Map, in the order in which they next need attention."""
-        found = self._store.open_states(workflow_id)
-        return [path for path in found if needs.place_of(definition, path) is not None]
+        statuses = self._store.open_states(workflow_id)
+        return [path for path in statuses if needs.place_of(definition, path) is not None]
 
     def _following(self, workflow_id: str, named: tuple[str, ...], after: str | None) -> Sequence[str]:
         definition = self._plane.run(workflow_id).definition

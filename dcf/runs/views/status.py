@@ -138,8 +138,8 @@ class RunView:
     @property
     def planner_agent_id(self) -> str | None:
         """Id of the agent that planned the run, if the whole meta document was read."""
-        found = self.document.get("planner_agent_id")
-        return found if isinstance(found, str) else None
+        planner_agent_id = self.document.get("planner_agent_id")
+        return planner_agent_id if isinstance(planner_agent_id, str) else None
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON, with the outputs separate from the states."""

@@ -55,8 +55,8 @@ class _PageReader:
         unread = (path for path in paths if path not in self.snapshot.states)
         while self._left > 0 and (page := tuple(islice(unread, min(_PAGE, self._left)))):
             self._left -= len(page)
-            found = self._store.read(self._workflow_id, ReadSet(states=page))
-            self.snapshot = replace(found, states={**self.snapshot.states, **found.states})
+            snapshot = self._store.read(self._workflow_id, ReadSet(states=page))
+            self.snapshot = replace(snapshot, states={**self.snapshot.states, **snapshot.states})
         return sum(1 for _ in unread)
 
 
@@ -82,16 +82,16 @@ def current(docs: Docs) -> dict[str, StateDoc]:
         if "/" in path:
             owner = ancestors(path)[-1]
             latest[owner] = max(latest.get(owner, 0), doc.scope_epoch or 0)
-    kept: dict[str, StateDoc] = {}
+    current: dict[str, StateDoc] = {}
     for path in sorted(docs, key=lambda path: path.count("/")):
         scope = split(path)[0]
-        if not scope or _is_of_this_visit(docs[path], *split_scope(scope), kept, latest):
-            kept[path] = docs[path]
-    return {path: kept[path] for path in docs if path in kept}
+        if not scope or _is_of_this_visit(docs[path], *split_scope(scope), current, latest):
+            current[path] = docs[path]
+    return {path: current[path] for path in docs if path in current}
 
 
-def _is_of_this_visit(doc: StateDoc, owner: str, index: int, kept: Docs, latest: Mapping[str, int]) -> bool:
-    around = kept.get(owner)
+def _is_of_this_visit(doc: StateDoc, owner: str, index: int, docs: Docs, latest: Mapping[str, int]) -> bool:
+    around = docs.get(owner)
     if around is None or around.scope is None or index >= around.scope.size:
         return False
     epoch = around.lease.epoch if around.is_open_scope else latest[owner]
@@ -108,7 +108,7 @@ def _read_inside(reader: _PageReader, machine: Machine) -> int:
         if scope is None:
             continue
         left_out += _read_members(reader, resolve(machine, path).state.machines, path, scope)
-        fresh = [found for found in reader.snapshot.states if found not in seen]
+        fresh = [path for path in reader.snapshot.states if path not in seen]
         seen.update(fresh)
         pending.extend(fresh)
     return left_out
@@ -141,9 +141,9 @@ def _read_members(reader: _PageReader, inner: Sequence[Machine], path: str, scop
 
 def _shares(store: "RunStore", workflow_id: str, machine: Machine, docs: Docs) -> dict[str, Share]:
     maps = iter([path for path, doc in docs.items() if doc.scope and isinstance(resolve(machine, path).state, Map)])
-    found: dict[str, Share] = {}
+    shares: dict[str, Share] = {}
     while page := tuple(islice(maps, _PAGE)):
         for path, tally in store.read(workflow_id, ReadSet(tallies=page)).tallies.items():
             scope = docs[path].scope
-            found[path] = Share(size=scope.size if scope else 0, done=tally.done, failed=tally.failed)
-    return found
+            shares[path] = Share(size=scope.size if scope else 0, done=tally.done, failed=tally.failed)
+    return shares

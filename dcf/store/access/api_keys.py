@@ -162,8 +162,8 @@ class AccessKeys:
         clock, *listed = self._connections.send(("TIME",), *oldest_commands(keys.KEY_INDEX, self._connections.shards))
         ids = oldest(listed)
         form = self._connections.form
-        found = self._connections.send(*(form.read(keys.access_key(one)) for one in ids)) if ids else []
-        records = [read_key(load(text)) for text in map(form.text, found) if text is not None]
+        replies = self._connections.send(*(form.read(keys.access_key(key_id)) for key_id in ids)) if ids else []
+        records = [read_key(load(text)) for text in map(form.text, replies) if text is not None]
         return records, micros(clock)
 
     def bound_to(self, agent_ids: Collection[str]) -> set[str]:
@@ -178,14 +178,14 @@ class AccessKeys:
         for start in range(0, len(ids), _PAGE):
             if left:
                 page = ids[start : start + _PAGE]
-                replies = self._connections.send(*(form.members(keys.access_key(one), _BOUND) for one in page))
+                replies = self._connections.send(*(form.members(keys.access_key(key_id), _BOUND) for key_id in page))
                 left -= {(form.values(_BOUND, reply) or {}).get("agent_id") for reply in replies}
         return {*agent_ids} if len(ids) == _MOST_LOOKED_AT else {*agent_ids} - left
 
     def any_active(self) -> bool:
         """Return True if any key is valid now."""
         records, now = self.all()
-        return any(one.standing(now) == "active" and Scope.READ in one.scopes for one in records)
+        return any(record.standing(now) == "active" and Scope.READ in record.scopes for record in records)
 
     def revoke(self, key_id: str) -> ApiKey:
         """Revoke a key permanently. Idempotent.
@@ -193,14 +193,14 @@ class AccessKeys:
         A Redis without free memory refuses writes but not deletes; then the record is deleted instead.
         """
         try:
-            found = self._documents.transact(keys.access_key(key_id), _revoking())
+            revoked = self._documents.transact(keys.access_key(key_id), _revoking())
         except StoreUnavailable:
             document, now = self._documents.read(keys.access_key(key_id))
             self._connections.send(("DEL", keys.access_key(key_id)))
-            found = None if document is None else replace(read_key(document), revoked_at=now)
-        if found is None:
+            revoked = None if document is None else replace(read_key(document), revoked_at=now)
+        if revoked is None:
             raise UnknownKey(key_id)
-        return found
+        return revoked
 
     def delete(self, key_id: str) -> None:
         """Remove a key and its list entry, so that no trace of it is left. Idempotent."""
@@ -256,8 +256,8 @@ class AccessKeys:
             ),
             *(rates.calls_per_s, rates.calls_burst, rates.events_per_s, rates.events_burst, _RATE_LIFE_S),
         )
-        ((clock, found, stored, wait_s, over, was_counted),) = self._connections.send(command)
-        record = None if found is None else read_key(load(found))
+        ((clock, result, stored, wait_s, over, was_counted),) = self._connections.send(command)
+        record = None if result is None else read_key(load(result))
         if record is None:
             return None, None, micros(clock)
         account = Account(
@@ -287,13 +287,15 @@ class AccessKeys:
 
     def which_hold(self, names: Iterable[str]) -> set[str]:
         """Return the names of those callers whose keys are still valid."""
-        asked, held = list(names), set[str]()
-        for start in range(0, len(asked), _PAGE):
-            page = asked[start : start + _PAGE]
+        names_left, active = list(names), set[str]()
+        for start in range(0, len(names_left), _PAGE):
+            page = names_left[start : start + _PAGE]
             records = [keys.access_key(name.removeprefix(KEY_CALLER)) for name in page]
-            now, found = self._standing(records)
-            held |= {name for name, own in zip(page, found, strict=True) if own is not None and _is_active(own, now)}
-        return held
+            now, standings = self._standing(records)
+            active |= {
+                name for name, own in zip(page, standings, strict=True) if own is not None and _is_active(own, now)
+            }
+        return active
 
     def _standing(self, records: Sequence[str]) -> tuple[int, list[dict[Member, Json] | None]]:
         """Return the time, and of each of these keys when it expires and when it was revoked; None if it is gone."""
@@ -301,7 +303,7 @@ class AccessKeys:
         if self._connections.shards == 1:
             clock, *replies = self._connections.send(("TIME",), *form.members_of_each(records, _STANDING))
             return micros(clock), form.values_of_each(_STANDING, replies)
-        clock, *replies = self._connections.send(("TIME",), *(form.members(one, _STANDING) for one in records))
+        clock, *replies = self._connections.send(("TIME",), *(form.members(record, _STANDING) for record in records))
         return micros(clock), [form.values(_STANDING, reply) for reply in replies]
 
     def why_refused(self, text: str) -> str:

@@ -129,9 +129,9 @@ class AuditTrail:
             recording.outcome = error.code
             raise
         finally:
-            told = {"of": entry_id, "outcome": recording.outcome, "about": dump(recording.about)}
+            outcome = {"of": entry_id, "outcome": recording.outcome, "about": dump(recording.about)}
             try:
-                append(share, most, named | told)
+                append(share, most, named | outcome)
             except DcfError as error:  # it does not alter whether the change was made
                 log.warning("audit: that %s ended with %s is not recorded: %s", change, recording.outcome, error.code)
 
@@ -148,73 +148,75 @@ class AuditTrail:
         share, most = _share(by)
         self._append(f"read:{share}", most, _note("read", by, call, "ok", about))
 
-    def newest(self, limit: int, wanted: AuditFilter = EVERYTHING) -> list[AuditEntry]:
+    def newest(self, limit: int, audit_filter: AuditFilter = EVERYTHING) -> list[AuditEntry]:
         """Return the last entries, newest first, each change as one entry with its outcome."""
         ends: dict[str, dict[str, str]] = {}
         entries: list[AuditEntry] = []
-        for entry_id, fields in self._backwards(min(2 * limit, _PAGE), wanted):
+        for entry_id, fields in self._backwards(min(2 * limit, _PAGE), audit_filter):
             if "of" in fields:
                 ends[fields["of"]] = fields
                 continue
             entry = _entry(entry_id, fields | _outcome(ends.get(entry_id)))
-            if wanted.admits(entry):
+            if audit_filter.admits(entry):
                 entries.append(entry)
             if len(entries) == limit:
                 break
         return entries
 
-    def each(self, after: str | None = None, wanted: AuditFilter = EVERYTHING) -> Iterator[AuditEntry]:
+    def each(self, after: str | None = None, audit_filter: AuditFilter = EVERYTHING) -> Iterator[AuditEntry]:
         """Yield every entry after this one (None: from the oldest), oldest first; the outcome of a change is its own.
 
         So no entry is missed: an export that continues after the last id finds the outcomes that came later.
         """
-        first = str(wanted.since) if after is None or _ms(after) < wanted.since else f"({after}"
+        first = str(audit_filter.since) if after is None or _ms(after) < audit_filter.since else f"({after}"
         while True:
-            command = ("XRANGE", keys.AUDIT_TRAIL, first, _end(wanted), "COUNT", _PAGE)
-            (found,) = self._connections.send(command)
-            yield from filter(wanted.admits, (_entry(raw_id.decode(), _fields(flat)) for raw_id, flat in found))
-            if len(found) < _PAGE:
+            command = ("XRANGE", keys.AUDIT_TRAIL, first, _end(audit_filter), "COUNT", _PAGE)
+            (entries,) = self._connections.send(command)
+            yield from filter(audit_filter.admits, (_entry(raw_id.decode(), _fields(flat)) for raw_id, flat in entries))
+            if len(entries) < _PAGE:
                 return
-            first = f"({found[-1][0].decode()}"
+            first = f"({entries[-1][0].decode()}"
 
-    def _backwards(self, count: int, wanted: AuditFilter) -> Iterator[tuple[str, dict[str, str]]]:
+    def _backwards(self, count: int, audit_filter: AuditFilter) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield the entries, newest first, read `count` at a time; where an author is named, those of its shares.
 
         Outcomes of later than `until` belong to changes of before, so they are read as well.
         """
-        by, since = wanted.by, wanted.since
+        by, since = audit_filter.by, audit_filter.since
         for raw_id, flat in self._of_all(count, since) if by is None else self._of_one(by, count, since):
             entry_id, fields = raw_id.decode(), _fields(flat)
-            if "of" in fields or wanted.until is None or _ms(entry_id) <= wanted.until:
+            if "of" in fields or audit_filter.until is None or _ms(entry_id) <= audit_filter.until:
                 yield entry_id, fields
 
     def _of_all(self, count: int, since: int) -> Iterator[Reply]:
         last = "+"
         while True:
-            (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, last, since, "COUNT", count))
-            yield from found
-            if len(found) < count:
+            (entries,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, last, since, "COUNT", count))
+            yield from entries
+            if len(entries) < count:
                 return
-            last = f"({found[-1][0].decode()}"
+            last = f"({entries[-1][0].decode()}"
 
     def _of_one(self, author: str, count: int, since: int) -> Iterator[Reply]:
         """Yield the entries of the shares that may have an author's entries, without reading those of other authors."""
         shares = [self._ids(keys.audit_share(share), count, since) for share in _shares(author)]
         ids = (entry_id for _, entry_id in merge(*shares, reverse=True))
         while page := list(islice(ids, count)):
-            for found in self._connections.send(*(("XRANGE", keys.AUDIT_TRAIL, one, one) for one in page)):
-                yield from found
+            for entries in self._connections.send(
+                *(("XRANGE", keys.AUDIT_TRAIL, entry_id, entry_id) for entry_id in page)
+            ):
+                yield from entries
 
     def _ids(self, share: str, count: int, since: int) -> Iterator[tuple[float, bytes]]:
         """Yield the ids of a share's entries with their scores, newest first."""
         last = "+inf"
         while True:
-            asked: Command = ("ZRANGE", share, last, since * _MS, "BYSCORE", "REV", "LIMIT", 0, count, "WITHSCORES")
-            (found,) = self._connections.send(asked)
-            yield from zip(map(float, found[1::2]), found[::2], strict=True)
-            if len(found) < 2 * count:
+            command: Command = ("ZRANGE", share, last, since * _MS, "BYSCORE", "REV", "LIMIT", 0, count, "WITHSCORES")
+            (scored_ids,) = self._connections.send(command)
+            yield from zip(map(float, scored_ids[1::2]), scored_ids[::2], strict=True)
+            if len(scored_ids) < 2 * count:
                 return
-            last = f"({found[-1].decode()}"
+            last = f"({scored_ids[-1].decode()}"
 
     def _append_from_reserve(self, share: str, most: int, fields: Mapping[str, str]) -> str:
         with freeing():
@@ -271,5 +273,5 @@ def _ms(entry_id: str) -> int:
     return int(entry_id.partition("-")[0])
 
 
-def _end(wanted: AuditFilter) -> str:
-    return "+" if wanted.until is None else str(wanted.until)
+def _end(audit_filter: AuditFilter) -> str:
+    return "+" if audit_filter.until is None else str(audit_filter.until)

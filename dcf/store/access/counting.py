@@ -156,15 +156,31 @@ def owned(connections: Connections, key: str) -> Owned | None:
     return Owned(owner=owner, size=int(size), life_s=int(life_s), mark=mark)
 
 
-def hold(connections: Connections, wanted: CountedDocument, account: Account | None, mark: str) -> Refusal | None:
+def hold(
+    connections: Connections, counted_document: CountedDocument, account: Account | None, mark: str
+) -> Refusal | None:
     """Count a document that is about to be written; refuse it beyond the account's quotas. None: nothing is refused."""
     most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
-    own = wanted.owner
+    own = counted_document.owner
     register = (keys.DOCUMENTS, keys.quota(""), keys.quota("", "docs")) if connections.shards == 1 else ("", "", "")
     script: Command = (
         *("EVAL", _HOLD, 5, keys.quota(own), keys.quota(own, "docs"), keys.quota(own, "receipts")),
-        *(keys.quota(own, "sizes"), keys.quota(own, "runs"), wanted.key, wanted.size, wanted.life_s, mark, *most),
-        *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER, *(wanted.receipt or ("", 0, 0)), *register),
+        *(
+            keys.quota(own, "sizes"),
+            keys.quota(own, "runs"),
+            counted_document.key,
+            counted_document.size,
+            counted_document.life_s,
+            mark,
+            *most,
+        ),
+        *(
+            KeyText(keys.quota(own, "part")),
+            _META_BEFORE,
+            _META_AFTER,
+            *(counted_document.receipt or ("", 0, 0)),
+            *register,
+        ),
     )
     (reply,) = ask(connections, script)
     return refusal_in(reply)
@@ -177,13 +193,21 @@ def settle(connections: Connections, key: str, owner: str, size: int | None, mar
 
 
 def held_document_command(
-    form: DocumentForm, receipt: str, write: DocumentWrite, held: CountedDocument, mark: str
+    form: DocumentForm, receipt: str, write: DocumentWrite, counted_document: CountedDocument, mark: str
 ) -> Command:
     """Return the command that writes a document outside runs, or deletes it, after it was held."""
     return (
-        *("EVAL", form.script(WRITE_HELD_DOCUMENT), 3, held.key, receipt),
-        companion_keys.register(held.key, _CLUSTER),
-        *(held.owner, write.text or "", held.life_s, mark, write.receipt, write.receipt_life_s, held.key),
+        *("EVAL", form.script(WRITE_HELD_DOCUMENT), 3, counted_document.key, receipt),
+        companion_keys.register(counted_document.key, _CLUSTER),
+        *(
+            counted_document.owner,
+            write.text or "",
+            counted_document.life_s,
+            mark,
+            write.receipt,
+            write.receipt_life_s,
+            counted_document.key,
+        ),
     )
 
 

@@ -32,12 +32,12 @@ class LeaseSecret:
 
     def token(self, identity: str, run: str, unit: str, attempt: int) -> str:
         """Return the lease token of this identity for one attempt of a unit."""
-        told = "\x00".join((identity, run, unit, str(attempt)))
-        return f"lease-{hmac.new(self._secret(), told.encode(), hashlib.sha256).hexdigest()[:32]}"
+        identity_text = "\x00".join((identity, run, unit, str(attempt)))
+        return f"lease-{hmac.new(self._secret(), identity_text.encode(), hashlib.sha256).hexdigest()[:32]}"
 
     def _secret(self) -> bytes:
         if self._known is None:
             drawn = secrets.token_hex(_BYTES)
-            _, kept = self._connections.send(("SET", LEASE_SECRET, drawn, "NX"), ("GET", LEASE_SECRET))
-            self._known = bytes(kept)
+            _, stored_secret = self._connections.send(("SET", LEASE_SECRET, drawn, "NX"), ("GET", LEASE_SECRET))
+            self._known = bytes(stored_secret)
         return self._known

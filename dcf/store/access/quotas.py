@@ -108,10 +108,10 @@ def charge(form: DocumentForm, run: RunKeys, commands: Sequence[Command], events
 
 def refusal_in(reply: Reply) -> Refusal | None:
     """Return the refusal in the reply of a script; None if it did what it was asked to."""
-    told = checked(reply)
-    if not told:
+    excess = checked(reply)
+    if not excess:
         return None
-    quota, used, limit = told
+    quota, used, limit = excess
     return quota_exceeded(quota.decode(), int(used), int(limit))
 
 
@@ -156,8 +156,8 @@ class QuotaUsage:
             return None
         listed = keys.quota(account.key_id, "inbox")
         script: Command = ("EVAL", quota_scripts.MAY_NOTIFY, 1, listed)
-        given = (account.quotas.inbox_entries, keys.inbox(""), _ENTRY_LIFE_S, JITTER.random())
-        (reply,) = ask(self._connections, (*script, *given))
+        limits = (account.quotas.inbox_entries, keys.inbox(""), _ENTRY_LIFE_S, JITTER.random())
+        (reply,) = ask(self._connections, (*script, *limits))
         return refusal_in(reply)
 
     def notified(self, account: Account | None, entries: Iterable[tuple[str | None, str | None]]) -> None:
@@ -180,8 +180,8 @@ def _sizes(form: DocumentForm, run: RunKeys, command: Command) -> list[str | int
     if command[0] == "HSET" and command[1] == run.journal:
         return [f"journal/{command[2]!s}", _bytes(command[3])]
     if command[0] == "DEL":
-        gone = [str(key).removeprefix(data) for key in command[1:] if str(key).startswith(data)]
-        return [part for name in gone for part in (name, 0)]
+        written_keys = [str(key).removeprefix(data) for key in command[1:] if str(key).startswith(data)]
+        return [part for name in written_keys for part in (name, 0)]
     return []
 
 

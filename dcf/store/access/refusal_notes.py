@@ -77,8 +77,8 @@ class RefusalNotes:
         times = self._pace.admit(f"{caller.name} {call} {error.code}")
         if times is None:
             return None
-        told = {"why": clip(error.message, _LONGEST), **_without_secrets(about), "times": str(times)}
-        return lambda: self._write(lambda: self._trail.note_refusal(caller.name, call, told, error.code))
+        note = {"why": clip(error.message, _LONGEST), **_without_secrets(about), "times": str(times)}
+        return lambda: self._write(lambda: self._trail.note_refusal(caller.name, call, note, error.code))
 
     def logged_in(self, caller: Caller) -> None:
         """Note that a session of the page begins."""

@@ -64,21 +64,21 @@ class WebSessions:
 
         Automatic requests of a page do not prolong the session.
         """
-        found = self._found(session_id, prolongs=prolongs)
-        return None if found is None else self._keys.admit_digest(*found)
+        session = self._found(session_id, prolongs=prolongs)
+        return None if session is None else self._keys.admit_digest(*session)
 
     def still(self, session_id: str) -> Caller | None:
         """Return who is logged in, and neither count a call nor prolong the session: for streams that are open."""
-        found = self._found(session_id, prolongs=False)
-        return None if found is None else self._keys.caller_of(*found)
+        session = self._found(session_id, prolongs=False)
+        return None if session is None else self._keys.caller_of(*session)
 
     def _found(self, session_id: str, *, prolongs: bool) -> tuple[str, str] | None:
         """Return the id and the digest of the key of a session."""
         command = ("EVAL", _FIND, 1, web_keys.session(session_id), self._idle_s, int(prolongs))
-        (found,) = self._connections.send(command)
-        if not found:
+        (stored,) = self._connections.send(command)
+        if not stored:
             return None
-        key_id, digest = found
+        key_id, digest = stored
         return key_id.decode(), digest.decode()
 
     def end(self, session_id: str) -> None:

@@ -118,10 +118,10 @@ class ClusterConnections(Connections):
     def nodes_of(self, keys: Iterable[str]) -> Mapping[Node, set[str]]:
         """Return which of these keys or channels each node has. The map of slots is read again."""
         self._nodes.learn()
-        found: defaultdict[Node, set[str]] = defaultdict(set)
+        nodes: defaultdict[Node, set[str]] = defaultdict(set)
         for key in keys:
-            found[self._nodes.serving(slot_of(cluster_key(key)))].add(key)
-        return found
+            nodes[self._nodes.serving(slot_of(cluster_key(key)))].add(key)
+        return nodes
 
     def open_listening(self, node: Node) -> redis.asyncio.Redis:
         """Open an asynchronous client of a node, for channels only."""
@@ -222,23 +222,23 @@ class _Packets:
         return self._node(slot) if watching is None else watching
 
     def _connection(self, node: Node) -> Connection:
-        found = self._open.get(node)
-        if found is None:
-            found = self._open[node] = self._nodes.take(node)
-        return found
+        connection = self._open.get(node)
+        if connection is None:
+            connection = self._open[node] = self._nodes.take(node)
+        return connection
 
     def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
         """Send the commands for each node, then read the replies of each."""
         sent: list[tuple[Connection, list[Command], int]] = []
-        given = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
-        *others, last = given
+        commands_by_node = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
+        *others, last = commands_by_node
         for node in others:
-            commands = self._to_confirm(node, given[node])
+            commands = self._to_confirm(node, commands_by_node[node])
             sent.append((self._connection(node), commands, self._post(node, commands)))
-        packet.note(stage[last], self._answered(last, given[last]))
+        packet.note(stage[last], self._answered(last, commands_by_node[last]))
         for node, (connection, commands, more) in zip(others, sent, strict=True):
             replies = [_read(connection) for _ in range(more + len(commands))][more:]
-            packet.note(stage[node], self._confirmed(node, given[node], replies))
+            packet.note(stage[node], self._confirmed(node, commands_by_node[node], replies))
 
     def _answered(self, node: Node, commands: Sequence[Command]) -> list[Reply]:
         """Send a node commands; return the replies to them."""
@@ -275,14 +275,14 @@ class _Packets:
         """Return the replies to the commands. Raise PassingError if too few replicas have what they wrote."""
         if len(replies) == len(commands):
             return replies
-        *found, written, acknowledged = replies
+        *replies_before, written, acknowledged = replies
         is_sure = not isinstance(written, Exception) and not isinstance(acknowledged, Exception)
         if is_sure and acknowledged >= self._wait_replicas:
-            return found
+            return replies_before
         self._nodes.change_tag(node)
-        if any(map(has_written, commands, found)):
+        if any(map(has_written, commands, replies_before)):
             raise faults.PassingError("NOREPLICAS")
-        return found
+        return replies_before
 
     def _post(self, node: Node, commands: Sequence[Command]) -> int:
         """Send commands without waiting. Return how many replies come before theirs."""

@@ -77,8 +77,8 @@ class ClusterNews:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._placing = None
-        for kept in (self._listeners, self._followed, self._unplaced):
-            kept.clear()
+        for collection in (self._listeners, self._followed, self._unplaced):
+            collection.clear()
 
     def _channel(self, agent_id: str) -> str:
         return keys.news(agent_id, self._connections.shards)
@@ -216,23 +216,23 @@ class _Listener:
     async def _note_next(self) -> None:
         """Read and note the next message of the node. Report the followed channels once all questions are answered."""
         try:
-            said = await self._next()
+            message = await self._next()
         except AskError as error:
             self._note_redirected(self._asked.popleft(), error)
         else:
-            self._note(said)
+            self._note(message)
         if self._sure and not self._asked:
             sure, self._sure = self._sure, set()
             self._since = self._since or asyncio.get_running_loop().time()
             self._begun(sure)
 
-    def _note(self, said: Any) -> None:
-        if not isinstance(said, PushNotification):
+    def _note(self, message: Any) -> None:
+        if not isinstance(message, PushNotification):
             self._be_sure(self._asked.popleft())
             return
-        kind, channel, what = said
+        kind, channel, payload = message
         if kind == b"smessage":
-            self._heard((what.decode("utf-8", "replace"),))
+            self._heard((payload.decode("utf-8", "replace"),))
         elif kind == b"sunsubscribe":
             self._leave(channel.decode())
         else:

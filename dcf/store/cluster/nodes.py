@@ -70,10 +70,10 @@ class ClusterNodes:
     def serving(self, slot: int) -> Node:
         """Return the primary that serves a slot."""
         try:
-            found: ClusterNode = self._known().get_node_from_slot(slot)
+            node: ClusterNode = self._known().get_node_from_slot(slot)
         except SlotNotCoveredError:
             raise faults.PassingError("CLUSTERDOWN") from None
-        return str(found.name)
+        return str(node.name)
 
     def primaries(self) -> list[Node]:
         """Return the nodes that serve slots, in a fixed order."""
@@ -135,8 +135,8 @@ class ClusterNodes:
 
     def open_listening(self, node: Node) -> redis.asyncio.Redis:
         """Open an asynchronous client of a node, whose connections may be pushed messages between replies (RESP3)."""
-        told: dict[str, Any] = {"protocol": 3, "maint_notifications_config": _NO_MAINTENANCE}
-        return _client(node, self._waiting_options | told)
+        options: dict[str, Any] = {"protocol": 3, "maint_notifications_config": _NO_MAINTENANCE}
+        return _client(node, self._waiting_options | options)
 
     def give_back(self, node: Node, connection: Connection) -> None:
         """Keep a connection for the next caller."""
@@ -179,9 +179,9 @@ class ClusterNodes:
         return fresh
 
     def _known(self) -> NodesManager:
-        found = self._cluster
-        if found is not None:
-            return found
+        cluster = self._cluster
+        if cluster is not None:
+            return cluster
         with self._lock:
             if self._cluster is None:
                 self._cluster = self._learned()
@@ -192,7 +192,7 @@ class ClusterNodes:
         make: Any = ClusterNode  # redis-py leaves both untyped
         manage: Any = NodesManager  # the part of its cluster client that learns; the whole also sends COMMAND
         try:
-            found: NodesManager = manage(
+            manager: NodesManager = manage(
                 startup_nodes=[make(host, port) for host, port in self._hosts],
                 require_full_coverage=False,
                 protocol=2,
@@ -205,7 +205,7 @@ class ClusterNodes:
         except RedisClusterException as error:
             cause = error.__cause__
         else:
-            return found
+            return manager
         # Not raised while the other is handled: that would hide why no node could be reached.
         if isinstance(cause, redis.ConnectionError):
             raise cause

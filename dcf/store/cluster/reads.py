@@ -24,5 +24,5 @@ def joined(commands: Sequence[Command], replies: Iterator[Reply]) -> Iterator[Re
         if command[0] not in ("JSON.MGET", "MGET"):
             yield next(replies)
             continue
-        found = [next(replies) for _ in parts(command)]
-        yield next((one for one in found if isinstance(one, Exception)), found)
+        joined_replies = [next(replies) for _ in parts(command)]
+        yield next((reply for reply in joined_replies if isinstance(reply, Exception)), joined_replies)

@@ -38,16 +38,16 @@ def owners(commands: Sequence[Command], slots: Sequence[int | None]) -> list[int
     WAIT, EXEC and what follows them without a key go with the command before, any other with the next that has keys.
     None: the whole packet has no keys.
     """
-    found, last = list(slots), next((slot for slot in reversed(slots) if slot is not None), None)
-    for at in reversed(range(len(found))):
-        if found[at] is None and commands[at][0] not in {"WAIT", "EXEC"}:
-            found[at] = last
-        elif found[at] is not None:
-            last = found[at]
-    before = next((slot for slot in found if slot is not None), None)
-    for at, slot in enumerate(found):
-        found[at] = before = before if slot is None else slot
-    return found
+    owners, last = list(slots), next((slot for slot in reversed(slots) if slot is not None), None)
+    for at in reversed(range(len(owners))):
+        if owners[at] is None and commands[at][0] not in {"WAIT", "EXEC"}:
+            owners[at] = last
+        elif owners[at] is not None:
+            last = owners[at]
+    before = next((slot for slot in owners if slot is not None), None)
+    for at, slot in enumerate(owners):
+        owners[at] = before = before if slot is None else slot
+    return owners
 
 
 def stages(commands: Sequence[Command], nodes: Sequence[Node]) -> Iterator[Stage]:

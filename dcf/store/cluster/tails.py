@@ -42,4 +42,4 @@ class ClusterTails:
     async def close(self) -> None:
         """Close the connections, before the event loop that they belong to ends."""
         tails, self._tails = self._tails, {}
-        await asyncio.gather(*(one.close() for one in tails.values()), *self._closing)
+        await asyncio.gather(*(tail.close() for tail in tails.values()), *self._closing)

@@ -206,10 +206,10 @@ class Connections:
         """
         if not self.follows_record:
             return
-        before, told = self._form, answer_of(connection)
-        if told and isinstance(told[0], redis.exceptions.MovedError):
+        before, answered = self._form, answer_of(connection)
+        if answered and isinstance(answered[0], redis.exceptions.MovedError):
             return  # a node of a cluster that is used as if it were alone: the replies to commands say so
-        self._form = form_of(partial(_exchanged, connection), self.wanted, told=told)
+        self._form = form_of(partial(_exchanged, connection), self.wanted, told=answered)
         if before is not None and before is not self._form:
             raise StoreUnavailable(
                 "Another Redis answers than before, which keeps documents in another form.", "Repeat the call."
@@ -291,8 +291,8 @@ def will_unwatch(connection: Connection) -> bool:
 
 def is_to_unwatch(connection: Connection) -> bool:
     """Return whether `unwatch_later` was called since the latest packet, and forget it."""
-    found: bool = vars(connection).pop(_WATCHES, False)
-    return found
+    was_watched: bool = vars(connection).pop(_WATCHES, False)
+    return was_watched
 
 
 def packed(commands: Sequence[Command]) -> list[bytes]:

@@ -45,8 +45,8 @@ class Documents:
 
     def read(self, key: str) -> tuple[Json, int]:
         """Return the document (None if there is none) and the server's time in microseconds."""
-        clock, found = self._connections.send(("TIME",), self._connections.form.read(key))
-        return _document(self._connections.form.text(found)), micros(clock)
+        clock, reply = self._connections.send(("TIME",), self._connections.form.read(key))
+        return _document(self._connections.form.text(reply)), micros(clock)
 
     def transact(self, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
@@ -55,8 +55,8 @@ class Documents:
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         barrier = companion_keys.barrier(key)
         opening: list[Command] = [("WATCH", key), ("TIME",), self._connections.form.read(key)]
-        _, clock, found = map(checked, exchange(connection, opening))
-        deciding = partial(decide, _document(self._connections.form.text(found)), micros(clock))
+        _, clock, reply = map(checked, exchange(connection, opening))
+        deciding = partial(decide, _document(self._connections.form.text(reply)), micros(clock))
         verdict = self._attempts.result_of(connection, barrier, deciding)
         if not verdict.changed:
             self._attempts.let_go(connection, barrier)

@@ -159,8 +159,8 @@ def refusal(error: redis.ResponseError, place: str | None = None) -> StoreUnavai
 
     `place` is its address.
     """
-    found = reply_error(error)
-    return _passing(found.code, place) if isinstance(found, PassingError) else found
+    passing_error = reply_error(error)
+    return _passing(passing_error.code, place) if isinstance(passing_error, PassingError) else passing_error
 
 
 def _passing(code: str, place: str | None = None) -> StoreUnavailable:
@@ -250,9 +250,9 @@ def _reason(error: BaseException) -> str | None:
         MasterNotFoundError: "no sentinel that answers knows this master",
         MaxConnectionsError: "dcf has as many connections open as it may",
     }
-    for one in _chain(error):
+    for cause in _chain(error):
         for kinds, words in reasons.items():
-            if isinstance(one, kinds):
+            if isinstance(cause, kinds):
                 return words
     return None
 

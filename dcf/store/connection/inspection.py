@@ -151,6 +151,6 @@ def _lines(info: Reply) -> list[str]:
 
 
 def _module_names(lines: list[str]) -> list[str]:
-    found = [line.removeprefix("module:") for line in lines if line.startswith("module:")]
-    fields = [dict(part.split("=", 1) for part in line.split(",") if "=" in part) for line in found]
-    return [one["name"] for one in fields if "name" in one]
+    names = [line.removeprefix("module:") for line in lines if line.startswith("module:")]
+    fields = [dict(part.split("=", 1) for part in line.split(",") if "=" in part) for line in names]
+    return [module["name"] for module in fields if "name" in module]

@@ -26,11 +26,11 @@ def connect(
     `around` may wrap each pool. `documents` is the form in which an empty Redis is to keep documents.
     """
     is_one = not is_of_cluster(url)
-    found = (
+    connections = (
         Connections(around(open_pool(url))) if is_one else open_cluster(url, wait_replicas=wait_replicas, around=around)
     )
-    found.wanted = documents
-    return found
+    connections.wanted = documents
+    return connections
 
 
 @contextmanager

@@ -21,16 +21,16 @@ class PacketParser(_HiredisParser):
 
     def arrived(self, most: int) -> list[Any]:
         """Return at most `most` replies that have arrived already, also error replies; raise connection errors."""
-        found: list[Any] = []
+        arrived_replies: list[Any] = []
         reader = self._reader
         if reader is None:  # another thread closes the connection; reading on through redis-py says so
-            return found
-        while len(found) < most and (reply := reader.gets()) is not NOT_ENOUGH_DATA:
+            return arrived_replies
+        while len(arrived_replies) < most and (reply := reader.gets()) is not NOT_ENOUGH_DATA:
             first = reply[0] if isinstance(reply, list) and reply else reply
             if isinstance(first, redis.ConnectionError):
                 raise first
-            found.append(reply)
-        return found
+            arrived_replies.append(reply)
+        return arrived_replies
 
 
 IN_PACKETS: Final[dict[str, Any]] = {"parser_class": PacketParser}

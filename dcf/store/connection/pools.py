@@ -55,7 +55,7 @@ def place_of(pool: object) -> str | None:
     """Return the address that a pool connects to, without the user and password of its URL."""
     master = getattr(pool, "service_name", None)
     if master is not None:
-        places = (_address(one.connection_pool.connection_kwargs) for one in sentinels(pool))
+        places = (_address(client.connection_pool.connection_kwargs) for client in sentinels(pool))
         return f"the master '{master}' of the sentinels at {', '.join(places)}"
     options: Mapping[str, Any] | None = getattr(pool, "connection_kwargs", None)
     return None if options is None else options.get("path") or _address(options)

@@ -35,9 +35,9 @@ class ServerTime:
 
     def read(self) -> ServerInstant:
         """Return the server time, and record it unless it is earlier than one seen before."""
-        found = self._connections.send(*(one for key in self._keys for one in (("TIME",), ("GET", key))))
-        self._latest = [micros(clock) for clock in found[::2]]
-        now, before = self._latest[0], [0 if seen is None else int(seen) for seen in found[1::2]]
+        replies = self._connections.send(*(command for key in self._keys for command in (("TIME",), ("GET", key))))
+        self._latest = [micros(clock) for clock in replies[::2]]
+        now, before = self._latest[0], [0 if seen is None else int(seen) for seen in replies[1::2]]
         if any(seen > own + _SLACK for seen, own in zip(before, self._latest, strict=True)):
             return ServerInstant(now=now, has_stepped_back=True)
         self._remember()

@@ -89,8 +89,8 @@ def split_hosts(url: str) -> tuple[SplitResult, list[str]]:
 def options_in(query: str) -> dict[str, Any]:
     """Return the options in the query of a URL, as redis-py reads them. Raise InvalidArgument for a wrong value."""
     with url_errors():
-        found: dict[str, Any] = parse_url(f"redis://?{query}")  # type: ignore[no-untyped-call]  # redis-py leaves it so
-    return found
+        options: dict[str, Any] = parse_url(f"redis://?{query}")  # type: ignore[no-untyped-call]  # redis-py leaves it so
+    return options
 
 
 def use_files(options: MutableMapping[str, Any]) -> None:

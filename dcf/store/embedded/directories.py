@@ -16,11 +16,11 @@ _FIRST_FILE: Final = "start.lock"
 
 def make_private(home: Path) -> None:
     """Take the rights of others away from an existing directory; raise if it is not ours, or holds something else."""
-    found = home.stat()
-    if not stat.S_IMODE(found.st_mode) & 0o077:
+    home_stat = home.stat()
+    if not stat.S_IMODE(home_stat.st_mode) & 0o077:
         return
     names = {path.name for path in home.iterdir()}
-    if found.st_uid != os.getuid() or (names and _FIRST_FILE not in names):
+    if home_stat.st_uid != os.getuid() or (names and _FIRST_FILE not in names):
         raise StoreUnavailable(
             f"The data directory {home} is open to other users, and it is not dcf's alone.",
             "Name a directory for dcf alone, which need not exist yet, or close this one: chmod 700.",
@@ -34,9 +34,9 @@ def socket_directory(home: Path) -> Path:
     private = Path(tempfile.gettempdir()) / f"dcf-{os.getuid()}-{digest}"
     with contextlib.suppress(FileExistsError):
         private.mkdir(mode=0o700)
-    found = private.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    if not ours or stat.S_IMODE(found.st_mode) & 0o077:
+    socket_stat = private.lstat()
+    ours = stat.S_ISDIR(socket_stat.st_mode) and socket_stat.st_uid == os.getuid()
+    if not ours or stat.S_IMODE(socket_stat.st_mode) & 0o077:
         raise StoreUnavailable(
             f"{private}, where the Redis socket belongs, is not a private directory of this user.",
             "Remove it, or name a data directory with a shorter path.",

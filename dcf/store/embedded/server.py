@@ -199,8 +199,8 @@ class EmbeddedServer:
         self._release()
 
     def _release(self) -> None:
-        held, self._held = self._held, []
-        for lock in held:
+        locks, self._held = self._held, []
+        for lock in locks:
             lock.release()
 
 
@@ -389,5 +389,5 @@ def _no_start(site: _Site) -> StoreUnavailable:
     return _trouble(site, "could not start")
 
 
-def _trouble(site: _Site, what: str, hint: str = _LOG_HINT) -> StoreUnavailable:
-    return StoreUnavailable(f"The embedded redis-server {what}; see its log, {site.log}.", hint)
+def _trouble(site: _Site, trouble: str, hint: str = _LOG_HINT) -> StoreUnavailable:
+    return StoreUnavailable(f"The embedded redis-server {trouble}; see its log, {site.log}.", hint)

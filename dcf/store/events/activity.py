@@ -39,20 +39,24 @@ class ActivityRecords:
 
     def seen(self, most: int) -> list[str]:
         """Return the agents that were seen lately, the latest first."""
-        (found,) = self._connections.send(("ZREVRANGE", keys.SEEN, 0, most - 1))
-        return [agent_id.decode() for agent_id in found]
+        (agents,) = self._connections.send(("ZREVRANGE", keys.SEEN, 0, most - 1))
+        return [agent_id.decode() for agent_id in agents]
 
     def unseen(self, agent_ids: Sequence[str]) -> list[str]:
         """Return those of these agents that were not seen lately, in one packet."""
-        found = self._connections.send(*(("ZSCORE", keys.SEEN, one) for one in agent_ids)) if agent_ids else []
-        return [agent_id for agent_id, at in zip(agent_ids, found, strict=True) if at is None]
+        replies = (
+            self._connections.send(*(("ZSCORE", keys.SEEN, agent_id) for agent_id in agent_ids)) if agent_ids else []
+        )
+        return [agent_id for agent_id, at in zip(agent_ids, replies, strict=True) if at is None]
 
     def platform_fails(self, kind: str, *, for_s: float, failures: int, error: str) -> None:
         """Record that a platform has not answered for `for_s` seconds. The record expires after two minutes."""
         (clock,) = self._connections.send(("TIME",))
         now = micros(clock)
-        found = {"kind": kind, "at": now, "since": now - int(for_s * SECOND), "failures": failures, "error": error}
-        self._connections.send(("HSET", keys.PLATFORMS, kind, dump(found)), ("EXPIRE", keys.PLATFORMS, TROUBLE_LIFE_S))
+        trouble = {"kind": kind, "at": now, "since": now - int(for_s * SECOND), "failures": failures, "error": error}
+        self._connections.send(
+            ("HSET", keys.PLATFORMS, kind, dump(trouble)), ("EXPIRE", keys.PLATFORMS, TROUBLE_LIFE_S)
+        )
 
     def platform_answers(self, kind: str) -> None:
         """Remove the record that it does not."""

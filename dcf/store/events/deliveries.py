@@ -46,8 +46,8 @@ class SharedDeliveries:
 
     def find(self, agent_id: str, event_id: str) -> str | None:
         """Return the id of the run that the event started, if it was sent in the last day."""
-        (found,) = self._connections.send(("GET", keys.sent(agent_id, event_id)))
-        return None if found is None else found.decode()
+        (delivery,) = self._connections.send(("GET", keys.sent(agent_id, event_id)))
+        return None if delivery is None else delivery.decode()
 
     def remember(self, agent_id: str, event_id: str, run_id: str) -> None:
         """Record that the event started this run."""

@@ -41,33 +41,34 @@ class History:
 
     def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
         """Return the events after this one, oldest first: so many at most, and fewer only if there are no more."""
-        found = self._entries("XRANGE", workflow_id, event_id, _END, limit)
+        entries = self._entries("XRANGE", workflow_id, event_id, _END, limit)
         last = place(event_id)
-        later = (one for entry in found for one in happenings(*entry) if place(one.event_id) > last)
+        later = (happening for entry in entries for happening in happenings(*entry) if place(happening.event_id) > last)
         return list(islice(later, limit))
 
     def since(self, workflow_id: str, event_id: str, limit: int = 1000) -> list[Happening] | None:
         """Return the events after this one as `after` does; None if the history has no such event, or no longer has."""
-        found = self._entries("XRANGE", workflow_id, event_id, _END, limit)
-        told = [one for entry in found for one in happenings(*entry)]
-        known = next((number for number, one in enumerate(told) if one.event_id == event_id), None)
-        return None if known is None else told[known + 1 :][:limit]
+        entries = self._entries("XRANGE", workflow_id, event_id, _END, limit)
+        events = [happening for entry in entries for happening in happenings(*entry)]
+        known = next((number for number, event in enumerate(events) if event.event_id == event_id), None)
+        return None if known is None else events[known + 1 :][:limit]
 
     def newest_before(self, workflow_id: str, event_id: str = _END, limit: int = 1000) -> list[Happening]:
         """Return the events before this one, newest first: at most `limit`, and fewer only if there are no more."""
-        found = self._entries("XREVRANGE", workflow_id, event_id, "-", limit)
-        newest_first = (one for entry in found for one in reversed(list(happenings(*entry))))
+        entries = self._entries("XREVRANGE", workflow_id, event_id, "-", limit)
+        newest_first = (happening for entry in entries for happening in reversed(list(happenings(*entry))))
         if event_id == _END:
             return list(islice(newest_first, limit))
         first = place(event_id)
-        return list(islice((one for one in newest_first if place(one.event_id) < first), limit))
+        return list(islice((event for event in newest_first if place(event.event_id) < first), limit))
 
     def newest_ids(self, workflow_ids: Sequence[str]) -> dict[str, str | None]:
         """Return the id of the last entry of each run's history, None for a run without any; in one packet."""
-        last = [("XREVRANGE", RunKeys(one).events, _END, "-", "COUNT", 1) for one in workflow_ids]
-        found = self._connections.send(*last)
+        last = [("XREVRANGE", RunKeys(workflow_id).events, _END, "-", "COUNT", 1) for workflow_id in workflow_ids]
+        replies = self._connections.send(*last)
         return {
-            one: entries[0][0].decode() if entries else None for one, entries in zip(workflow_ids, found, strict=True)
+            workflow_id: entries[0][0].decode() if entries else None
+            for workflow_id, entries in zip(workflow_ids, replies, strict=True)
         }
 
     def _entries(
@@ -75,8 +76,8 @@ class History:
     ) -> list[tuple[bytes, list[bytes]]]:
         """Read from the entry of an event on: one entry more, since that one may have nothing that is wanted."""
         entry_id, key = event_id.partition(".")[0], RunKeys(workflow_id).events
-        (found,) = self._connections.send((command, key, entry_id, end, "COUNT", limit + 1))
-        return list(found)
+        (entries,) = self._connections.send((command, key, entry_id, end, "COUNT", limit + 1))
+        return list(entries)
 
 
 def happenings(entry_id: bytes, fields: list[bytes]) -> Iterator[Happening]:

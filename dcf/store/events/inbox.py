@@ -101,8 +101,8 @@ class Inbox:
         if not letters:
             return []
         barrier = companion_keys.barrier(keys.inbox_parts(letters[0].agent_id)[0])
-        found = self._attempts.surely([self._put(letter) for letter in letters], barrier)
-        return [Posted(outcome=outcome.decode(), message_id=message_id.decode()) for outcome, message_id in found]
+        replies = self._attempts.surely([self._put(letter) for letter in letters], barrier)
+        return [Posted(outcome=outcome.decode(), message_id=message_id.decode()) for outcome, message_id in replies]
 
     def take(self, agent_id: str, acknowledged: str | None = None) -> Taken:
         """Take the next event not handed out, or handed out too long ago; acknowledge a message before, in one packet.
@@ -110,8 +110,8 @@ class Inbox:
         An event whose reply was lost is handed out again later.
         """
         script_keys = (*keys.inbox_parts(agent_id), keys.gone(agent_id))
-        given = (VISIBILITY_S * 1000, _LOOKED_AT_S, _INBOX_LIFE_S)
-        take: Command = ("EVAL", TAKE, len(script_keys), *script_keys, *given)
+        limits = (VISIBILITY_S * 1000, _LOOKED_AT_S, _INBOX_LIFE_S)
+        take: Command = ("EVAL", TAKE, len(script_keys), *script_keys, *limits)
         before = () if acknowledged is None else (_removal(agent_id, acknowledged),)
         *removed, (message_id, event, again_in_ms) = self._connections.send(*before, take)
         was_there = bool(removed[0]) if removed else None
@@ -132,21 +132,21 @@ class Inbox:
         return next(iter(self._messages(stream, [message_id])), None)
 
     def _messages(self, stream: str, ids: Sequence[str]) -> list[Message]:
-        found = self._connections.send(*(("XRANGE", stream, one, one) for one in ids)) if ids else []
-        entries = ((entry_id, fields) for entry in found for entry_id, fields in entry)
-        told = ((entry_id, dict(zip(fields[::2], fields[1::2], strict=True))) for entry_id, fields in entries)
-        return [Message(message_id=entry_id.decode(), event=load(named[b"event"])) for entry_id, named in told]
+        replies = self._connections.send(*(("XRANGE", stream, entry_id, entry_id) for entry_id in ids)) if ids else []
+        entries = ((entry_id, fields) for entry in replies for entry_id, fields in entry)
+        letters = ((entry_id, dict(zip(fields[::2], fields[1::2], strict=True))) for entry_id, fields in entries)
+        return [Message(message_id=entry_id.decode(), event=load(named[b"event"])) for entry_id, named in letters]
 
     def remove(self, agent_id: str, message_ids: Sequence[str]) -> None:
         """Remove messages that are no longer needed, in one packet. Idempotent."""
         if message_ids:
-            self._connections.send(*(_removal(agent_id, one) for one in message_ids))
+            self._connections.send(*(_removal(agent_id, message_id) for message_id in message_ids))
 
     def give_back(self, agent_id: str, message_id: str) -> None:
         """Make a message that was taken but not received the next that is handed out. Idempotent."""
         script_keys = (*keys.inbox_parts(agent_id), self._news_of(agent_id))
-        given = (message_id, agent_id, MOST_NEWS)
-        self._connections.send(("EVAL", self._telling.give_back, len(script_keys), *script_keys, *given))
+        arguments = (message_id, agent_id, MOST_NEWS)
+        self._connections.send(("EVAL", self._telling.give_back, len(script_keys), *script_keys, *arguments))
 
     def acknowledge(self, agent_id: str, message_id: str) -> bool:
         """Remove the message. Return False if it was gone already."""
@@ -158,11 +158,11 @@ class Inbox:
 
     def _put(self, letter: Letter) -> Command:
         agent_id, event_id, sender = letter.agent_id, letter.event_id, letter.sender
-        told = (_sent(agent_id, event_id), keys.gone(agent_id), self._news_of(agent_id))
-        script_keys = (*keys.inbox_parts(agent_id), *told)
+        news_keys = (_sent(agent_id, event_id), keys.gone(agent_id), self._news_of(agent_id))
+        script_keys = (*keys.inbox_parts(agent_id), *news_keys)
         lane, lives = dump([sender, letter.run]), (_INBOX_LIFE_S, _SENT_LIFE_S)
-        given = (event_id, sender, lane, dump(letter.event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
-        return ("EVAL", self._telling.put, len(script_keys), *script_keys, *given)
+        arguments = (event_id, sender, lane, dump(letter.event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
+        return ("EVAL", self._telling.put, len(script_keys), *script_keys, *arguments)
 
 
 def _removal(agent_id: str, message_id: str) -> Command:

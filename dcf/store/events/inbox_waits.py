@@ -45,9 +45,9 @@ class _Waiter:
 
     def receive(self) -> Message | None:
         """Return what was taken."""
-        found, self.taken = self.taken, None
+        taken_message, self.taken = self.taken, None
         self.has_received = True
-        return found
+        return taken_message
 
     def wake(self) -> None:
         """Let it look again."""
@@ -72,8 +72,8 @@ class _Waiter:
                 self.sleep = None
         if self.error is not None:
             raise self.error.with_traceback(None)  # the same error ends all waits
-        found, self.is_woken = self.is_woken, False
-        return found
+        was_woken, self.is_woken = self.is_woken, False
+        return was_woken
 
     def _rouse(self) -> None:
         if self.sleep is not None and not self.sleep.done():
@@ -195,20 +195,20 @@ class InboxReader:
         """Take the next wanted event for a waiter. Return after how many seconds to look again, if that is known."""
         is_asked = acknowledged is not None
         for _ in range(_TAKEN_IN_VAIN):
-            found = self._inbox.take(agent_id, acknowledged)
-            if is_asked and found.was_there is not None:
-                heard(found.was_there)
+            messages = self._inbox.take(agent_id, acknowledged)
+            if is_asked and messages.was_there is not None:
+                heard(messages.was_there)
                 is_asked = False  # what follows are acknowledgements of unwanted events
-            if found.is_gone:
+            if messages.is_gone:
                 raise AgentUnknown(f"Agent '{agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
-            if found.message is None:
-                return found.again_in_s
-            if all(are_wanted([found.message])):
-                waiter.taken = found.message
+            if messages.message is None:
+                return messages.again_in_s
+            if all(are_wanted([messages.message])):
+                waiter.taken = messages.message
                 if waiter.is_left:  # a cancelled task does not wait for its thread
-                    self._give_back(agent_id, found.message)
+                    self._give_back(agent_id, messages.message)
                 return None
-            acknowledged = found.message.message_id
+            acknowledged = messages.message.message_id
             self._drop_unwanted(agent_id, are_wanted)
         if acknowledged is not None:
             self._inbox.acknowledge(agent_id, acknowledged)

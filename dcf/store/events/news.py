@@ -113,8 +113,8 @@ class News:
         ((_, entries),) = reply
         # As many as are kept: older ones may have been dropped before they were read.
         self._heard(ANYBODY if len(entries) >= MOST_NEWS else {fields[b"agent"].decode() for _, fields in entries})
-        found: bytes = entries[-1][0]
-        return found
+        entry: bytes = entries[-1][0]
+        return entry
 
 
 async def _in_time(reply: Any) -> Any:

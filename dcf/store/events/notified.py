@@ -81,7 +81,8 @@ class Told:
     def times(self, epoch: int) -> int:
         """Return how often the state was announced in the visit of this epoch, failures included."""
         return max(
-            (one.number for one in (self.sent, self.failed) if one is not None and one.epoch == epoch), default=0
+            (attempt.number for attempt in (self.sent, self.failed) if attempt is not None and attempt.epoch == epoch),
+            default=0,
         )
 
     def trouble(self, epoch: int) -> FailedAnnouncement | None:
@@ -98,12 +99,12 @@ _ANNOUNCEMENT: Final = RecordCodec(Announcement, strict=True, added="counts")
 _FAILURE: Final = RecordCodec(FailedAnnouncement, strict=True)
 
 
-def announcement_command(run: RunKeys, state: str, found: Announcement | FailedAnnouncement) -> Command:
+def announcement_command(run: RunKeys, state: str, announcement: Announcement | FailedAnnouncement) -> Command:
     """Return the command that records an announcement."""
-    if isinstance(found, FailedAnnouncement):
-        field, document = _FAILED, _FAILURE.write(found)
+    if isinstance(announcement, FailedAnnouncement):
+        field, document = _FAILED, _FAILURE.write(announcement)
     else:
-        field, document = _SENT, _ANNOUNCEMENT.write(found)
+        field, document = _SENT, _ANNOUNCEMENT.write(announcement)
     return ("HSET", run.told, f"{field}{encode_state(state)}", dump(document))
 
 
@@ -121,10 +122,10 @@ class ToldRecords:
         (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *announcement_fields(names)))
         return read_announcements(names, replies)
 
-    def record(self, workflow_id: str, state: str, found: Announcement) -> None:
+    def record(self, workflow_id: str, state: str, announcement: Announcement) -> None:
         """Record an announcement without an entry of the outbox."""
         run = RunKeys(workflow_id)
-        self._connections.send(("MULTI",), announcement_command(run, state, found), unless_gone(run), ("EXEC",))
+        self._connections.send(("MULTI",), announcement_command(run, state, announcement), unless_gone(run), ("EXEC",))
 
 
 def unless_gone(run: RunKeys) -> Command:

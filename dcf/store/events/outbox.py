@@ -130,7 +130,7 @@ class Outbox:
         key = RunKeys(workflow_id).outbox
         command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", most, "STREAMS", key, ">")
         reply = self._connections.send_to_group(key, _GROUP, command)
-        return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
+        return [_entry(entry_id, fields) for _, entries in reply or () for entry_id, fields in entries]
 
     def take_over(self, workflow_id: str, deliverer: str, idle_s: float, most: int = _PAGE) -> list[OutboxEntry]:
         """Take over entries that another deliverer took and did not settle for `idle_s` seconds."""
@@ -141,8 +141,8 @@ class Outbox:
 
     def left(self, workflow_id: str) -> list[OutboxEntry]:
         """Return all entries, those too that a deliverer has taken and not settled."""
-        (found,) = self._connections.send(("XRANGE", RunKeys(workflow_id).outbox, "-", "+"))
-        return [_entry(entry_id, fields) for entry_id, fields in found]
+        (entries,) = self._connections.send(("XRANGE", RunKeys(workflow_id).outbox, "-", "+"))
+        return [_entry(entry_id, fields) for entry_id, fields in entries]
 
     def reset_taken(self, workflow_id: str, deliverer: str) -> None:
         """Set the time of all taken entries to now. After the clock stepped back, theirs may lie in the future."""
@@ -250,9 +250,9 @@ def _written(run: RunKeys, handled: Handled) -> Iterator[Command]:
     for entry, outcome in handled:
         for notice in outcome.notices:
             yield notice_command(run, notice)
-        for found in (outcome.told, outcome.failed):
-            if found is not None:
-                yield announcement_command(run, entry.state or PLANNER, found)
+        for attempt in (outcome.told, outcome.failed):
+            if attempt is not None:
+                yield announcement_command(run, entry.state or PLANNER, attempt)
 
 
 def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
@@ -272,8 +272,8 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
 
 def _expire(form: DocumentForm, connection: Connection, run: RunKeys, commands: list[Command]) -> None:
     opening: list[Command] = [("WATCH", run.meta), form.members(run.meta, _ENDED)]
-    _, found = map(checked, exchange(connection, opening))
-    facts = form.values(_ENDED, found) or {}
+    _, facts_reply = map(checked, exchange(connection, opening))
+    facts = form.values(_ENDED, facts_reply) or {}
     may_expire = facts.get("finalized_at") is not None and facts.get("hold") is not True
     for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)] if may_expire else [("UNWATCH",)]):
         checked(reply)
@@ -294,10 +294,10 @@ def read_attention(form: DocumentForm, replies: list[Reply]) -> Attention:
     clock, meta, owed, timers = replies
     now = micros(clock)
     known = form.values(_META_FIELDS, meta)
-    found = known or {}
-    deadline = from_text(found.get("deadline"))
+    facts = known or {}
+    deadline = from_text(facts.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
-    is_running = found.get("status") == RunStatus.RUNNING
+    is_running = facts.get("status") == RunStatus.RUNNING
     times = [] if deadline is None else [deadline]
     times += [now] if owed else []
     times += [int(float(timers[1]))] if timers else []
@@ -308,13 +308,13 @@ def read_attention(form: DocumentForm, replies: list[Reply]) -> Attention:
         is_running=is_running,
         owed=owed,
         due=tuple(due),
-        retention_s=found.get("retention_s"),
-        is_final=found.get("finalized_at") is not None,
-        is_left_open=found.get("left_open") is True,
+        retention_s=facts.get("retention_s"),
+        is_final=facts.get("finalized_at") is not None,
+        is_left_open=facts.get("left_open") is True,
         is_timed_out=deadline is not None and deadline <= now,
-        status=found.get("status"),
-        is_retried=bool(found.get("retried")),
-        finished_at=from_text(found.get("finished_at")),
-        is_held=found.get("hold") is True,
-        is_deleted=found.get("deleted_at") is not None,
+        status=facts.get("status"),
+        is_retried=bool(facts.get("retried")),
+        finished_at=from_text(facts.get("finished_at")),
+        is_held=facts.get("hold") is True,
+        is_deleted=facts.get("deleted_at") is not None,
     )

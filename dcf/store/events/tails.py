@@ -138,8 +138,8 @@ class Tails:
                 raise TimeoutError
             reply: Any = reading.result() if reading in done else None
         finally:
-            for one in both:
-                one.cancel()
+            for task in both:
+                task.cancel()
             await asyncio.wait(both)
         for key, entries in reply or ():
             self._tell(runs[key], entries)

@@ -125,11 +125,11 @@ class JsonForm:
         """Return the members: the reply is an array for one path, and an object of arrays for several."""
         if reply is None:
             return None
-        found = load(reply)
+        document = load(reply)
         paths = list(map(path_of, names))
-        if isinstance(found, list):
-            found = {paths[0]: found}
-        return dict(_present(names, [found[path] for path in paths]))
+        if isinstance(document, list):
+            document = {paths[0]: document}
+        return dict(_present(names, [document[path] for path in paths]))
 
     def members_of_each(self, keys: Sequence[str], names: Sequence[str]) -> list[Command]:
         """Return the commands that read members of several documents: one for each member."""
@@ -148,8 +148,8 @@ class JsonForm:
 
     def item(self, reply: Reply) -> Json:
         """Return the item by the reply to `element`."""
-        found = [] if reply is None else load(reply)
-        return found[0] if found else None
+        document = [] if reply is None else load(reply)
+        return document[0] if document else None
 
     def put(self, key: str, text: str | bytes, *, only_new: bool = False) -> Command:
         """Return the command that writes a whole document. Its expiry stays."""
@@ -208,9 +208,9 @@ def path_of(member: Member) -> str:
     return f'$.{name}["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
-def _present(names: Sequence[Member], found: Sequence[list[Json]]) -> Iterator[tuple[Member, Json]]:
+def _present(names: Sequence[Member], document: Sequence[list[Json]]) -> Iterator[tuple[Member, Json]]:
     """Yield those members that were found, from what their paths matched."""
-    for member, matched in zip(names, found, strict=True):
+    for member, matched in zip(names, document, strict=True):
         own = None if isinstance(member, str) else member[1]
         if isinstance(own, int):
             yield member, matched

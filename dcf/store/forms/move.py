@@ -132,17 +132,17 @@ class DocumentMove:
             cursor = None
             while cursor != b"0":
                 scan: Command = ("SCAN", cursor or 0, "COUNT", _PAGE)
-                ((cursor, found),) = server.send(scan)
-                named = [self._connections.named(key) for key in found if key.isascii()]
+                ((cursor, keys_found),) = server.send(scan)
+                named = [self._connections.named(key) for key in keys_found if key.isascii()]
                 yield [key for key in named if is_stored_document(key) or key.startswith(self._prefixes)]
 
     def _moved(self, names: Sequence[str], to: DocumentForm) -> int:
         source: DocumentForm = JSON_FORM if to is TEXT_FORM else TEXT_FORM
         kinds = self._connections.send(*(("TYPE", name) for name in names)) if names else []
-        found = [name for name, kind in zip(names, kinds, strict=True) if source.is_document(name, kind)]
-        found = self._owned(found) if source is TEXT_FORM else found
-        replies = self._connections.send(*map(source.read, found)) if found else []
-        there = [(name, reply) for name, reply in zip(found, replies, strict=True) if reply]
+        documents_found = [name for name, kind in zip(names, kinds, strict=True) if source.is_document(name, kind)]
+        documents_found = self._owned(documents_found) if source is TEXT_FORM else documents_found
+        replies = self._connections.send(*map(source.read, documents_found)) if documents_found else []
+        there = [(name, reply) for name, reply in zip(documents_found, replies, strict=True) if reply]
         scripts = [_replacing(name, reply, to) for name, reply in there]
         done = [checked(reply) for reply in (self._connections.send(*scripts) if scripts else ())]
         if not all(done):
@@ -156,8 +156,8 @@ class DocumentMove:
         """Return those that are dcf's own, and those that a JSON tool has written: other strings are of others."""
         free = [name for name in names if not is_stored_document(name)]
         shards = self._connections.shards
-        asked: list[Command] = [("HGET", companions.register(name, shards), name) for name in free]
-        owners = self._connections.send(*asked) if asked else []
+        commands: list[Command] = [("HGET", companions.register(name, shards), name) for name in free]
+        owners = self._connections.send(*commands) if commands else []
         foreign = {name for name, owner in zip(free, owners, strict=True) if owner is None}
         return [name for name in names if name not in foreign]
 

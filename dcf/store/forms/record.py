@@ -37,7 +37,7 @@ _LOOKED_AT: Final = 20
 """Runs of each list that are read where there is no record: an entry may name a run that does not exist."""
 
 
-def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
+def form_of(ask: Ask, wanted_form: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
     """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it.
 
     `told` is the reply to `ASK_FORM`, if it was sent already.
@@ -47,13 +47,13 @@ def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Seq
         raise faults.not_allowed(str(ASK_FORM[0]))
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
-    found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
-    if wanted not in ("auto", found.name):
+    recorded_form = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted_form, shards)
+    if wanted_form not in ("auto", recorded_form.name):
         raise StoreUnsuitable(
-            f"This Redis keeps documents {FORM_WORDS[found.name]}, and DCF_DOCUMENTS is '{wanted}'.",
-            f"Leave DCF_DOCUMENTS unset, or move the documents: dcf store move --to {wanted}.",
+            f"This Redis keeps documents {FORM_WORDS[recorded_form.name]}, and DCF_DOCUMENTS is '{wanted_form}'.",
+            f"Leave DCF_DOCUMENTS unset, or move the documents: dcf store move --to {wanted_form}.",
         )
-    return found
+    return recorded_form
 
 
 def _recorded(record: bytes) -> DocumentForm:
@@ -62,37 +62,37 @@ def _recorded(record: bytes) -> DocumentForm:
             "The documents of this Redis are being moved to another form.",
             "Wait until 'dcf store move' has ended. If it was stopped, run it again: it continues where it stopped.",
         )
-    found = _FORMS.get(record)
-    if found is None:
+    document_form = _FORMS.get(record)
+    if document_form is None:
         raise StoreUnsuitable(
             f"This Redis keeps documents in a form that this version of dcf does not know ('{record.decode()[:20]}').",
             "Use the version of dcf that wrote them, or a later one.",
         )
-    return found
+    return document_form
 
 
-def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
+def _decided(ask: Ask, wanted_form: WantedForm, shards: int) -> DocumentForm:
     """Decide on the form of a Redis that has no record, and record it."""
     (reply,) = ask([_PROBE])
     is_possible = not _is_refused(reply)
-    found = _form_of_runs(ask, shards)
-    if found is None and not _is_missing(reply) and _is_used(ask, shards):
-        found = JSON_FORM  # of a version that had no other form and no record
-    if found is JSON_FORM and not is_possible:
+    form_in_use = _form_of_runs(ask, shards)
+    if form_in_use is None and not _is_missing(reply) and _is_used(ask, shards):
+        form_in_use = JSON_FORM  # of a version that had no other form and no record
+    if form_in_use is JSON_FORM and not is_possible:
         raise StoreUnsuitable(
             "The documents of this Redis need RedisJSON, which this server does not have, or this user may not use.",
             "Start a server that has the module, or give the user of REDIS_URL its commands.",
         )
-    if found is None:
-        found = JSON_FORM if wanted == "json" or (wanted == "auto" and is_possible) else TEXT_FORM
-        if found is JSON_FORM and not is_possible:
+    if form_in_use is None:
+        form_in_use = JSON_FORM if wanted_form == "json" or (wanted_form == "auto" and is_possible) else TEXT_FORM
+        if form_in_use is JSON_FORM and not is_possible:
             raise StoreUnsuitable(
                 "DCF_DOCUMENTS is 'json', and this Redis has no RedisJSON, or this user may not use it.",
                 "Leave DCF_DOCUMENTS unset, or use a Redis with the module.",
             )
-    (before,) = ask([("SET", keys.DOCUMENT_FORM, found.name, "NX", "GET")])
+    (before,) = ask([("SET", keys.DOCUMENT_FORM, form_in_use.name, "NX", "GET")])
     # A Redis that takes no writes keeps no record: it is asked again with the next connection.
-    return _recorded(before) if isinstance(before, bytes) else found
+    return _recorded(before) if isinstance(before, bytes) else form_in_use
 
 
 def has_json(ask: Ask) -> bool:

@@ -40,8 +40,8 @@ class TextForm:
     def text(self, reply: Reply) -> bytes | None:
         """Return the text of a document: of a hash its members by name, or its elements."""
         if not isinstance(reply, list):
-            found: bytes | None = reply
-            return found
+            text: bytes | None = reply
+            return text
         return dump_bytes(_whole(reply)) if reply else None
 
     def reply_of(self, text: bytes | None) -> Reply:
@@ -77,8 +77,8 @@ class TextForm:
         mark, *texts = reply
         if mark is None:
             return None
-        found = zip(names, texts, strict=True)
-        return {name: _first(name, load(text)) for name, text in found if text is not None}
+        texts_by_name = zip(names, texts, strict=True)
+        return {name: _first(name, load(text)) for name, text in texts_by_name if text is not None}
 
     def members_of_each(self, keys: Sequence[str], names: Sequence[str]) -> list[Command]:  # noqa: ARG002 - read whole
         """Return the command that reads several documents: a string has its members."""
@@ -231,17 +231,17 @@ def _in_order(members: Mapping[str, Json], order: Sequence[str]) -> dict[str, Js
 
 def _picked(names: Sequence[Member], document: Json) -> dict[Member, Json]:
     """Return the members of a whole document that there are."""
-    found: dict[Member, Json] = {}
+    members: dict[Member, Json] = {}
     for member in names:
         name, own = (member, None) if isinstance(member, str) else member
         if not isinstance(document, dict) or name not in document:
             continue
         value = document[name]
         if own is None or isinstance(own, int):
-            found[member] = _first(member, value)
+            members[member] = _first(member, value)
         elif isinstance(value, dict) and own in value:
-            found[member] = value[own]
-    return found
+            members[member] = value[own]
+    return members
 
 
 def _first(member: Member, value: Json) -> Json:

@@ -30,10 +30,10 @@ class RunDocument:
 
 def document_of(key: str) -> RunDocument | None:
     """Return which JSON document of a run this key holds; None for any other key, or another spelling of one."""
-    found = _RUN_KEY.match(key)
-    if found is None:
+    match = _RUN_KEY.match(key)
+    if match is None:
         return None
-    run, name, part = RunKeys(found[1]), found[2], found[3]
+    run, name, part = RunKeys(match[1]), match[2], match[3]
     kind = KEY_KINDS.get(name)
     if kind is None or kind.shape is None or (part is None and "run" not in kind.per):
         return None

@@ -36,14 +36,14 @@ def encode_state(path: str) -> str:
     return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
 
 
-def _percent(found: re.Match[str]) -> str:
-    return f"%{ord(found[0]):02X}"
+def _percent(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"
 
 
 @lru_cache(maxsize=4096)
 def decode_state(part: str) -> str:
     """Return the path that `encode_state` made this part from."""
-    return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
+    return path_of([_ENCODED.sub(lambda match: chr(int(match[1], 16)), name) for name in part.split("/")])
 
 
 def receipt_field(path: str, request: str) -> str:

@@ -136,9 +136,9 @@ def inbox_parts(agent_id: str) -> tuple[str, str, str, str]:
     return key, f"{key}:waiting", f"{key}:taken", f"{key}:book"
 
 
-def sent(agent_id: str, thing: str) -> str:
+def sent(agent_id: str, part: str) -> str:
     """Return the key that remembers what the agent was sent last: of an event, or about a state of a run."""
-    return f"cp:idx:sent:{agent_id}:{thing}"
+    return f"cp:idx:sent:{agent_id}:{part}"
 
 
 def handed(agent_id: str, digest: str) -> str:

@@ -89,36 +89,40 @@ class AgentRecords:
     def get(self, agent_id: str) -> AgentRecord | None:
         """Return the record. For an agent that only has an inbox, return an empty record."""
         form = self._connections.form
-        found, inboxes, gone = self._connections.send(
+        stored, inboxes, is_deleted = self._connections.send(
             form.read(keys.agent(agent_id)),
             ("EXISTS", keys.inbox(agent_id)),
             ("EXISTS", keys.gone(agent_id)),
         )
-        text = form.text(found)
+        text = form.text(stored)
         if text is not None:
             return _RECORD.read(load(text))
-        return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
+        return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not is_deleted else None
 
     def platforms_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
         """Return the kinds of platform of those agents that have a record, in one packet."""
         if not agent_ids:
             return {}
         form = self._connections.form
-        replies = self._connections.send(*(form.members(keys.agent(one), _PLATFORM) for one in agent_ids))
-        found = {one: form.values(_PLATFORM, reply) for one, reply in zip(agent_ids, replies, strict=True)}
-        return {one: own.get("platform", MAILBOX) for one, own in found.items() if own is not None}
+        replies = self._connections.send(*(form.members(keys.agent(agent_id), _PLATFORM) for agent_id in agent_ids))
+        platforms = {
+            agent_id: form.values(_PLATFORM, reply) for agent_id, reply in zip(agent_ids, replies, strict=True)
+        }
+        return {agent: own.get("platform", MAILBOX) for agent, own in platforms.items() if own is not None}
 
     def without_trace(self, agent_ids: Sequence[str]) -> list[str]:
         """Return those of these agents that have neither a record nor an inbox, in one packet."""
-        asked: list[Command] = [("EXISTS", key) for one in agent_ids for key in (keys.agent(one), keys.inbox(one))]
-        found = self._connections.send(*asked) if asked else []
-        pairs = zip(agent_ids, found[::2], found[1::2], strict=True)
+        commands: list[Command] = [
+            ("EXISTS", key) for agent_id in agent_ids for key in (keys.agent(agent_id), keys.inbox(agent_id))
+        ]
+        replies = self._connections.send(*commands) if commands else []
+        pairs = zip(agent_ids, replies[::2], replies[1::2], strict=True)
         return [agent_id for agent_id, has_record, has_inbox in pairs if not has_record and not has_inbox]
 
     def is_gone(self, agent_id: str) -> bool:
         """Return True if the agent was created here and deleted in the last week."""
-        (gone,) = self._connections.send(("EXISTS", keys.gone(agent_id)))
-        return bool(gone)
+        (exists,) = self._connections.send(("EXISTS", keys.gone(agent_id)))
+        return bool(exists)
 
     def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentRecord]:
         """Return the agents with all these tags and this name, oldest first. The cost is that of the smallest index."""
@@ -126,26 +130,29 @@ class AgentRecords:
         if not indexes:
             return []
         shards = self._connections.shards
-        counts = self._connections.send(*(("ZCARD", key) for one in indexes for key in in_every_shard(one, shards)))
+        counts = self._connections.send(*(("ZCARD", key) for index in indexes for key in in_every_shard(index, shards)))
         sizes = [sum(counts[first : first + shards]) for first in range(0, len(counts), shards)]
         smallest = indexes[sizes.index(min(sizes))]
         ids = oldest(self._connections.send(*oldest_commands(smallest, shards)))
         form = self._connections.form
-        found = self._connections.send(*(form.read(keys.agent(one)) for one in ids)) if ids else []
-        records = [_RECORD.read(load(text)) for text in map(form.text, found) if text is not None]
-        matching = [one for one in records if set(tags) <= set(one.tags) and name in {None, one.name}]
-        return sorted(matching, key=lambda one: (one.created_at, one.agent_id))
+        replies = self._connections.send(*(form.read(keys.agent(agent_id)) for agent_id in ids)) if ids else []
+        records = [_RECORD.read(load(text)) for text in map(form.text, replies) if text is not None]
+        matching = [record for record in records if set(tags) <= set(record.tags) and name in {None, record.name}]
+        return sorted(matching, key=lambda record: (record.created_at, record.agent_id))
 
     def delete(self, agent_id: str) -> bool:
         """Delete the record, the inbox and the index entries. Return True if any of them existed."""
         record = self.get(agent_id)
         if record is None:
             return False
-        gone: list[Command] = [("ZREM", key, agent_id) for key in self._lists_with(record)]
+        commands: list[Command] = [("ZREM", key, agent_id) for key in self._lists_with(record)]
         if record.created_at:
-            gone.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
+            commands.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
         deleted, *_ = self._connections.send(
-            ("DEL", keys.agent(agent_id)), ("DEL", *keys.inbox_parts(agent_id)), ("DEL", keys.assigned(agent_id)), *gone
+            ("DEL", keys.agent(agent_id)),
+            ("DEL", *keys.inbox_parts(agent_id)),
+            ("DEL", keys.assigned(agent_id)),
+            *commands,
         )
         return bool(deleted) or record.created_at == 0
 

@@ -48,8 +48,8 @@ class AssignmentIndex:
             ("XREVRANGE", keys.inbox(agent_id), "+", "-", "COUNT", _MOST),
         )
         events = [load(dict(zip(fields[::2], fields[1::2], strict=True))[b"event"]) for _, fields in inbox]
-        told = [event["workflow_id"] for event in events if isinstance(event.get("workflow_id"), str)]
-        return list(dict.fromkeys([*(one.decode() for one in made), *told]))
+        workflow_ids = [event["workflow_id"] for event in events if isinstance(event.get("workflow_id"), str)]
+        return list(dict.fromkeys([*(agent.decode() for agent in made), *workflow_ids]))
 
     def is_named(self, agent_id: str) -> bool:
         """Return True if a run assigns, or assigned, a state to the agent."""
@@ -66,13 +66,13 @@ class AssignmentIndex:
         if not ids:
             return []
         form = self._connections.form
-        replies = self._connections.send(*(form.members(RunKeys(one).meta, _FIELDS) for one in ids))
-        found = [form.values(_FIELDS, reply) for reply in replies]
-        return [_read(one, own) for one, own in zip(ids, found, strict=True) if own is not None]
+        replies = self._connections.send(*(form.members(RunKeys(run).meta, _FIELDS) for run in ids))
+        fields_by_run = [form.values(_FIELDS, reply) for reply in replies]
+        return [_read(run, own) for run, own in zip(ids, fields_by_run, strict=True) if own is not None]
 
 
-def _read(workflow_id: str, found: Mapping[Member, Json]) -> Assignments:
-    status, agents, project, planner = map(found.get, _FIELDS)
+def _read(workflow_id: str, document: Mapping[Member, Json]) -> Assignments:
+    status, agents, project, planner = map(document.get, _FIELDS)
     pools = agents if isinstance(agents, dict) else {}
     return Assignments(
         workflow_id=workflow_id,

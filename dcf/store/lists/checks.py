@@ -97,8 +97,8 @@ class Listings:
             cursor = None
             while cursor != b"0":
                 scan: Command = ("SCAN", cursor or 0, "MATCH", "cp:*", "COUNT", self._page)
-                ((cursor, found),) = server.send(scan)
-                yield [self._connections.named(key) for key in found]
+                ((cursor, keys_found),) = server.send(scan)
+                yield [self._connections.named(key) for key in keys_found]
 
     def take_turn(self, seconds: int) -> bool:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago.
@@ -134,8 +134,8 @@ class Listings:
     ) -> None:
         """Record the result of a check of all pages, or why it failed, for health reports."""
         (clock,) = self._connections.send(("TIME",))
-        found = SweepResult(at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, trouble=trouble)
-        self._connections.send(("SET", keys.SWEPT, dump(found.as_json())))
+        result = SweepResult(at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, trouble=trouble)
+        self._connections.send(("SET", keys.SWEPT, dump(result.as_json())))
 
     def _entries(self, index: str, listed: "_List", *, repair: bool) -> Iterator[Flaws]:
         """Check an index from its end, so that removals do not shift the entries still to be read."""
@@ -271,8 +271,10 @@ def _dangling(
     last: int,
     connection: Connection,
 ) -> Flaws:
-    clock, found = _ask(connection, [("TIME",), ("ZRANGE", index, first, last, "WITHSCORES")])
-    scored = ((name.decode(), int(float(score))) for name, score in zip(found[::2], found[1::2], strict=True))
+    clock, scored_reply = _ask(connection, [("TIME",), ("ZRANGE", index, first, last, "WITHSCORES")])
+    scored = (
+        (name.decode(), int(float(score))) for name, score in zip(scored_reply[::2], scored_reply[1::2], strict=True)
+    )
     entries = {name: score for name, score in scored if name.startswith(prefixes)}
     replies = _ask(connection, [listed.look(form, name) for name in entries])
     there = {name: listed.judge(form, reply) for name, reply in zip(entries, replies, strict=True)}
@@ -334,9 +336,9 @@ def _lists_of_run(
         ListKind.DUE_RUNS: keys.due(workflow_id),
     }
     created_at = listed_at(meta["created_at"], now)
-    wanted = lists_of_run(meta["status"], owed, created_at, now)
+    lists = lists_of_run(meta["status"], owed, created_at, now)
     listed = {in_shard(keys.runs_by(facet, value), shard): created_at for facet, value in facets_of(meta)}
-    return {indexes[kind]: score for kind, score in wanted.items()} | listed
+    return {indexes[kind]: score for kind, score in lists.items()} | listed
 
 
 def _lists_of_key(
@@ -363,11 +365,15 @@ _RECORDS: Final = (
 """Documents that belong in indexes: key prefix, what to read of them, and the indexes."""
 
 
-def _lacking(found: list[str], shards: int, form: DocumentForm, connection: Connection) -> Flaws:
-    candidates = [candidate for key in found if (candidate := _candidate(key, shards)) is not None]
+def _lacking(result: list[str], shards: int, form: DocumentForm, connection: Connection) -> Flaws:
+    candidates = [candidate for key in result if (candidate := _candidate(key, shards)) is not None]
     if not candidates:
         return ()
-    commands = [command for one in candidates for command in (form.members(one.key, one.members), *one.more)]
+    commands = [
+        command
+        for candidate in candidates
+        for command in (form.members(candidate.key, candidate.members), *candidate.more)
+    ]
     clock, *replies = exchange(connection, [("TIME",), *commands])
     now, rest = micros(checked(clock)), iter(replies)
     belongs: list[tuple[str, str, int]] = []

@@ -53,13 +53,13 @@ class OpenStateCounts:
             ("TIME",), *(("ZRANGE", run.timers, 0, MOST_STATES - 1) for run in runs)
         )
         form = self._connections.form
-        asked: list[Command] = [
+        commands: list[Command] = [
             form.read_many([run.state(decode_state(part.decode())) for part in parts])
             for run, parts in zip(runs, opened, strict=True)
             if parts
         ]
-        replies = self._connections.ask(*asked) if asked else []
-        for text in (one for reply in replies if isinstance(reply, list) for one in form.texts(reply)):
+        replies = self._connections.ask(*commands) if commands else []
+        for text in (text for reply in replies if isinstance(reply, list) for text in form.texts(reply)):
             kind = _kind(text, micros(clock))
             if kind is not None:
                 counts[kind] += 1

@@ -56,13 +56,13 @@ class DueRuns:
         `listed_in` is the key of another index by time, of which the names due are returned too.
         """
         due = ("-inf", now, "BYSCORE", "LIMIT", 0, _MOST_RUNS + spare)
-        asked: list[Command] = [("ZRANGE", shard, *due) for shard in keys.every_due()]
+        commands: list[Command] = [("ZRANGE", shard, *due) for shard in keys.every_due()]
         timed: list[Command] = []
         if listed_in is not None:
             timed.append(("ZRANGE", listed_in, "-inf", now, "BYSCORE", "LIMIT", 0, _MOST_NAMES))
-        pages = [[name.decode() for name in page] for page in self._connections.send(*asked, *timed)]
-        runs = [name for page in pages[: len(asked)] for name in page]
-        return DueNow(runs=runs, names=[name for page in pages[len(asked) :] for name in page])
+        pages = [[name.decode() for name in page] for page in self._connections.send(*commands, *timed)]
+        runs = [name for page in pages[: len(commands)] for name in page]
+        return DueNow(runs=runs, names=[name for page in pages[len(commands) :] for name in page])
 
     def settle(self, workflow_id: str) -> None:
         """Set the time of the run's next check, or remove the entry; leave the run due if it changes in between."""
@@ -75,12 +75,12 @@ class DueRuns:
         for start in range(0, len(workflow_ids), _PAGE):
             runs = list(map(RunKeys, workflow_ids[start : start + _PAGE]))
             form = self._connections.form
-            asked = [
+            checks = [
                 (("ZSCORE", keys.due(run.workflow_id), run.workflow_id), *attention_commands(form, run)) for run in runs
             ]
-            replies = iter(self._connections.ask(*(command for commands in asked for command in commands)))
+            replies = iter(self._connections.ask(*(command for commands in checks for command in commands)))
             latest = {
-                run: _latest(form, [next(replies) for _ in own], now) for run, own in zip(runs, asked, strict=True)
+                run: _latest(form, [next(replies) for _ in own], now) for run, own in zip(runs, checks, strict=True)
             }
             late = [due_command(run, at) for run, at in latest.items() if at is not None]
             if late:
@@ -149,10 +149,10 @@ class _Settling:
 
     def at_once(self, connection: Connection) -> None:
         """Set it in one transaction, which fails if the run changed."""
-        found = self._watched(connection)
-        commands = [self._entered(found.at)]
-        commands += [("ZREM", listed, self.run.workflow_id) for listed in found.outlived]
-        _checked(connection, [("MULTI",), *commands, *self._noted(found), ("EXEC",)])
+        watched_states = self._watched(connection)
+        commands = [self._entered(watched_states.at)]
+        commands += [("ZREM", listed, self.run.workflow_id) for listed in watched_states.outlived]
+        _checked(connection, [("MULTI",), *commands, *self._noted(watched_states), ("EXEC",)])
 
     def in_steps(self, connection: Connection) -> None:
         """Do so where the index and the lists are in other slots than the run, so that no transaction has them all.
@@ -163,23 +163,23 @@ class _Settling:
         that dies before the second write, just as another changes the run, leaves the entry late. The next timer loop
         that starts checks all runs.
         """
-        found = self._watched(connection)
-        if self._changed_before(found, connection):
+        watched_states = self._watched(connection)
+        if self._changed_before(watched_states, connection):
             return  # it stays due
-        taken = [("EVAL", _TAKEN_OFF, 1, listed, self.run.workflow_id) for listed in found.outlived]
-        _, *scores = _checked(connection, [self._entered(found.at), *taken])
+        taken = [("EVAL", _TAKEN_OFF, 1, listed, self.run.workflow_id) for listed in watched_states.outlived]
+        _, *scores = _checked(connection, [self._entered(watched_states.at), *taken])
         again = self._watched(connection)
-        if not self._changed_before(found, connection) and found.covers(again):
+        if not self._changed_before(watched_states, connection) and watched_states.covers(again):
             return
-        listed = zip(found.outlived, scores, strict=True)
+        listed = zip(watched_states.outlived, scores, strict=True)
         back: list[Command] = [
             ("ZADD", index, "NX", at, self.run.workflow_id) for index, at in listed if at is not None
         ]
         _checked(connection, [due_command(self.run, again.seen.now), *back])
 
-    def _changed_before(self, found: _Next, connection: Connection) -> bool:
+    def _changed_before(self, result: _Next, connection: Connection) -> bool:
         """Write the time to meta, unless the run changed since it was watched; return True if it did."""
-        own = self._noted(found) or [("EXISTS", self.run.meta)]
+        own = self._noted(result) or [("EXISTS", self.run.meta)]
         return _checked(connection, [("MULTI",), *own, ("EXEC",)])[-1] is None
 
     def _watched(self, connection: Connection) -> _Next:
@@ -197,10 +197,10 @@ class _Settling:
         index, name = keys.due(self.run.workflow_id), self.run.workflow_id
         return ("ZREM", index, name) if at is None else ("ZADD", index, at, name)
 
-    def _noted(self, found: _Next) -> list[Command]:
+    def _noted(self, result: _Next) -> list[Command]:
         """Return the commands that write the time to meta, if the run is there."""
-        text = dump(None if found.at is None else to_text(found.at))
-        return [self.form.put_member(self.run.meta, "clock_due_at", text)] if found.seen.exists else []
+        text = dump(None if result.at is None else to_text(result.at))
+        return [self.form.put_member(self.run.meta, "clock_due_at", text)] if result.seen.exists else []
 
 
 def _checked(connection: Connection, commands: list[Command]) -> list[Reply]:

@@ -95,16 +95,20 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
     for _ in range(_MOST_ROUNDS):
         left = [at for at in range(len(scripts)) if at not in replies]
         answers = connections.send(*(_with(scripts[at], seen[at]) for at in left)) if left else []
-        wanted: list[tuple[int, str, Command]] = []
+        questions: list[tuple[int, str, Command]] = []
         for at, answer in zip(left, answers, strict=True):
             if isinstance(answer, list) and answer[:1] == [_UNSEEN]:
-                wanted += [(at, name.decode(), (what.decode(), *rest)) for name, what, *rest in answer[1]]
+                questions += [
+                    (at, name.decode(), (command_name.decode(), *rest)) for name, command_name, *rest in answer[1]
+                ]
             else:
                 replies[at] = answer
-        if not wanted:
+        if not questions:
             return [replies[at] for at in range(len(scripts))]
-        for (at, name, _), found in zip(wanted, connections.send(*(one for _, _, one in wanted)), strict=True):
-            seen[at][name] = _json(found)
+        for (at, name, _), reply in zip(
+            questions, connections.send(*(command for _, _, command in questions)), strict=True
+        ):
+            seen[at][name] = _json(reply)
     raise AssertionError("A script asks for keys of other slots without end.")
 
 
@@ -128,5 +132,5 @@ def _json(reply: Reply) -> Json:
     if isinstance(reply, bytes):
         return reply.decode("utf-8", "replace")
     if isinstance(reply, Sequence) and not isinstance(reply, str):
-        return [_json(one) for one in reply]
+        return [_json(reply) for reply in reply]
     return False if reply is None else reply

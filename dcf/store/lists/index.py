@@ -60,8 +60,8 @@ class RunIndex:
         for live in in_every_shard(keys.LIVE, self._connections.shards):
             (size,) = self._connections.send(("ZCARD", live))
             for last in range(size - 1, -1, -_PAGE):
-                (found,) = self._connections.send(("ZRANGE", live, max(0, last - _PAGE + 1), last))
-                yield [name.decode() for name in found]
+                (names_reply,) = self._connections.send(("ZRANGE", live, max(0, last - _PAGE + 1), last))
+                yield [name.decode() for name in names_reply]
 
     def reset_times(self, workflow_ids: Sequence[str], at: int) -> None:
         """Set the times of listed runs to `at`, unless they are earlier: the clock may have stepped back before them.

@@ -52,8 +52,8 @@ def _commands(form: DocumentForm, document: RunDocument) -> tuple[Command, ...]:
 
 
 def _is_running(form: DocumentForm, status: Reply) -> bool:
-    found = None if isinstance(status, Exception) else form.values(_STATUS, status)
-    return found is not None and found.get("status") == RunStatus.RUNNING
+    status_values = None if isinstance(status, Exception) else form.values(_STATUS, status)
+    return status_values is not None and status_values.get("status") == RunStatus.RUNNING
 
 
 def is_open_state(form: DocumentForm, reply: Reply) -> bool:

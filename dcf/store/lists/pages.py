@@ -64,17 +64,17 @@ class Catalog:
         replies = self._connections.send(*counted, *searched)
         size, source = _merged(replies[len(counted) :], query.limit + _SPARE)
         now, rows = self._rows(query, source.entries)
-        wanted: list[RunRow] = []
+        expected: list[RunRow] = []
         ends_at = source.stopped
         for entry, row in zip(source.entries, rows, strict=True):
             if row is not None and query.matches(row):
-                wanted.append(row)
-            if len(wanted) == query.limit:
+                expected.append(row)
+            if len(expected) == query.limit:
                 ends_at = ends_at if entry == source.entries[-1] else entry
                 break
         return RunPage(
             now=now,
-            rows=tuple(self._counted(wanted)),
+            rows=tuple(self._counted(expected)),
             counts=_counts(replies[: len(counted)], shards),
             matching=size if len(indexes) == 1 else None,
             next_cursor=_further(ends_at, query.cursor),
@@ -93,8 +93,8 @@ class Catalog:
         running = _COUNTED[RunStatus.RUNNING]
         commands = [_search([in_shard(running, shard), index], query) for _, index, shard in pairs]
         lists: dict[str, set[str]] = {}
-        for (status, *_), (_, *found) in zip(pairs, self._connections.send(*commands), strict=True):
-            for entry in _source(found).entries:
+        for (status, *_), (_, *entries) in zip(pairs, self._connections.send(*commands), strict=True):
+            for entry in _source(entries).entries:
                 lists.setdefault(entry.workflow_id, {RunStatus.RUNNING}).add(status)
         if not lists:
             return counts
@@ -108,14 +108,14 @@ class Catalog:
         fields = (*_FIELDS, _AGENTS) if query.agent is not None else _FIELDS
         names = [entry.workflow_id for entry in entries]
         form = self._connections.form
-        asked: list[Command] = [form.members(RunKeys(name).meta, fields) for name in names]
+        commands: list[Command] = [form.members(RunKeys(name).meta, fields) for name in names]
         parted = by_shard(names, self._connections.shards)
         stuck: list[Command] = [("ZMSCORE", in_shard(keys.STUCK, shard), *own) for shard, own in parted.items()]
         used: list[Command] = [("HGETALL", RunKeys(name).usage) for name in names]
-        clock, *replies = self._connections.ask(("TIME",), *stuck, *asked, *used)
+        clock, *replies = self._connections.ask(("TIME",), *stuck, *commands, *used)
         marks = {name: mark for own in parted.values() for name, mark in zip(own, checked(replies.pop(0)), strict=True)}
-        found = zip(names, replies[: len(names)], replies[len(names) :], strict=True)
-        rows = [self._row(name, fields, reply, sums, marks) for name, reply, sums in found]
+        texts = zip(names, replies[: len(names)], replies[len(names) :], strict=True)
+        rows = [self._row(name, fields, reply, sums, marks) for name, reply, sums in texts]
         return micros(checked(clock)), rows
 
     def _row(
@@ -123,22 +123,22 @@ class Catalog:
     ) -> RunRow | None:
         if isinstance(reply, Exception):  # damaged by hand: it must not hide the others
             return RunRow(workflow_id=name, status="unreadable", names=None)
-        found = self._connections.form.values(fields, reply)
-        return None if found is None else _row(name, found, sums, is_marked=marks[name] is not None)
+        row_values = self._connections.form.values(fields, reply)
+        return None if row_values is None else _row(name, row_values, sums, is_marked=marks[name] is not None)
 
     def _counted(self, rows: Sequence[RunRow]) -> Iterator[RunRow]:
         """Yield the rows with the number of states that have ended."""
-        form, asked = self._connections.form, [row for row in rows if row.names]
-        commands = [form.members_of_each(_states_of(row), _STATUS) for row in asked]
-        replies = iter(self._connections.ask(*(command for own in commands for command in own)) if asked else ())
+        form, rows_counted = self._connections.form, [row for row in rows if row.names]
+        commands = [form.members_of_each(_states_of(row), _STATUS) for row in rows_counted]
+        replies = iter(self._connections.ask(*(command for own in commands for command in own)) if rows_counted else ())
         answers: dict[str, list[Reply]] = {
-            row.workflow_id: [next(replies) for _ in own] for row, own in zip(asked, commands, strict=True)
+            row.workflow_id: [next(replies) for _ in own] for row, own in zip(rows_counted, commands, strict=True)
         }
         for row in rows:
-            found = answers.get(row.workflow_id, [])
-            is_known = row.names is not None and not any(isinstance(reply, Exception) for reply in found)
-            states = form.values_of_each(_STATUS, found) if found and is_known else ()
-            done = sum(one is not None and one.get("status") not in OPEN for one in states) if is_known else None
+            answer = answers.get(row.workflow_id, [])
+            is_known = row.names is not None and not any(isinstance(reply, Exception) for reply in answer)
+            states = form.values_of_each(_STATUS, answer) if answer and is_known else ()
+            done = sum(state is not None and state.get("status") not in OPEN for state in states) if is_known else None
             yield replace(row, states_done=done)
 
 
@@ -204,7 +204,7 @@ def _merged(replies: Sequence[Reply], most: int) -> tuple[int, _Source]:
 
     Entries after the place where a shard stopped are left for the next page: that shard may have entries in between.
     """
-    sources = [(size, _source(found)) for size, *found in replies]
+    sources = [(size, _source(entries)) for size, *entries in replies]
     stops = [source.stopped for _, source in sources if source.stopped is not None]
     until = max(stops, key=_place, default=None)
     every = [entry for _, source in sources for entry in source.entries]
@@ -220,13 +220,13 @@ def _place(entry: Cursor) -> tuple[int, str]:
     return entry.score, entry.workflow_id
 
 
-def _source(found: Sequence[Reply]) -> _Source:
-    entries, *stopped = found
+def _source(replies: Sequence[Reply]) -> _Source:
+    entries, *stopped = replies
     return _Source(entries=_entries(entries), stopped=_entries(stopped)[0] if stopped else None)
 
 
-def _entries(found: Sequence[bytes]) -> list[Cursor]:
-    scored = zip(found[::2], found[1::2], strict=True)
+def _entries(result: Sequence[bytes]) -> list[Cursor]:
+    scored = zip(result[::2], result[1::2], strict=True)
     return [Cursor(score=int(float(score)), workflow_id=name.decode()) for name, score in scored]
 
 
@@ -237,9 +237,9 @@ def _further(ends_at: Cursor | None, begun: Cursor | None) -> Cursor | None:
     return Cursor(score=begun.score - 1, workflow_id=_LAST_ID)
 
 
-def _row(workflow_id: str, found: Mapping[Member, Json], sums: Reply, *, is_marked: bool) -> RunRow:
-    named = {name: value for name, value in found.items() if isinstance(name, str)}
-    row = read_row({**named, "states": found.get(_STATES)}, workflow_id, _MOST_STATES)
+def _row(workflow_id: str, document: Mapping[Member, Json], sums: Reply, *, is_marked: bool) -> RunRow:
+    named = {name: value for name, value in document.items() if isinstance(name, str)}
+    row = read_row({**named, "states": document.get(_STATES)}, workflow_id, _MOST_STATES)
     is_stuck = (is_marked or row.blocked) and row.status is RunStatus.RUNNING and row.paused_at is None
     return replace(row, stuck=is_stuck, usage={} if isinstance(sums, Exception) else read_sums(sums))
 

@@ -85,7 +85,7 @@ def _entries(replies: Sequence[Reply]) -> Iterable[tuple[float, str]]:
 
 def by_shard(workflow_ids: Iterable[str], shards: int) -> dict[str, list[str]]:
     """Return these runs by their shards."""
-    found: dict[str, list[str]] = {}
-    for one in workflow_ids:
-        found.setdefault(shard_of(one, shards), []).append(one)
-    return found
+    by_shard: dict[str, list[str]] = {}
+    for workflow_id in workflow_ids:
+        by_shard.setdefault(shard_of(workflow_id, shards), []).append(workflow_id)
+    return by_shard

@@ -44,7 +44,7 @@ class Asked:
 
 def asked_of(search: TextSearch) -> Asked:
     """Return how a search is put to the script."""
-    filters = [_filtered(one) for one in search.filters]
+    filters = [_filtered(facet_filter) for facet_filter in search.filters]
     expression = search.query.expression
     parts = expression.parts if isinstance(expression, AllOf) else () if expression is None else (expression,)
     if all(map(_is_plain, parts)):
@@ -63,7 +63,7 @@ def asked_of(search: TextSearch) -> Asked:
 def _is_plain(part: Expression) -> bool:
     """Return True for a part that groups and phrases say whole."""
     if isinstance(part, AnyOf):
-        return all(isinstance(one, Term) and not one.is_phrase for one in part.parts)
+        return all(isinstance(part, Term) and not part.is_phrase for part in part.parts)
     return isinstance(part, Term)
 
 
@@ -72,7 +72,7 @@ def _lists(part: Expression) -> Iterator[tuple[str, ...]]:
     if isinstance(part, Term):
         yield from _lists_of_words(part)
     elif isinstance(part, AnyOf):
-        yield tuple(dict.fromkeys(name for one in part.parts for lists in _lists(one) for name in lists))
+        yield tuple(dict.fromkeys(name for part in part.parts for lists in _lists(part) for name in lists))
 
 
 def _lists_of_words(term: Term) -> Iterator[tuple[str, ...]]:
@@ -131,17 +131,17 @@ def _sequences(term: Term) -> str:
     return "\n".join(term.sequences)
 
 
-def _filtered(one: FacetFilter) -> tuple[str, tuple[str, ...]]:
-    if one.facet is None:
-        return "words", tuple(text_keys.word(form) for value in one.values for form in forms_of(value))
-    return "facet", tuple(text_keys.facet(one.facet, value) for value in one.values)
+def _filtered(facet_filter: FacetFilter) -> tuple[str, tuple[str, ...]]:
+    if facet_filter.facet is None:
+        return "words", tuple(text_keys.word(form) for value in facet_filter.values for form in forms_of(value))
+    return "facet", tuple(text_keys.facet(facet_filter.facet, value) for value in facet_filter.values)
 
 
-def _may_be_added(one: FacetFilter) -> bool:
+def _may_be_added(facet_filter: FacetFilter) -> bool:
     """Return True if the entries of a filter are as many as its lists have together."""
-    if one.facet is None:
-        return len(one.values) == 1 and _is_one_list(forms_of(one.values[0]))
-    return len(one.values) == 1 or one.is_disjoint
+    if facet_filter.facet is None:
+        return len(facet_filter.values) == 1 and _is_one_list(forms_of(facet_filter.values[0]))
+    return len(facet_filter.values) == 1 or facet_filter.is_disjoint
 
 
 def _is_one_list(lists: Sequence[str]) -> bool:

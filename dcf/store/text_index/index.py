@@ -93,14 +93,14 @@ class TextIndex:
 
     def get(self, entry_id: str) -> tuple[Stored | None, int]:
         """Return an entry, None if there is none, and the server's time in microseconds."""
-        (found,), now = self.get_all([entry_id])
-        return found, now
+        (entries,), now = self.get_all([entry_id])
+        return entries, now
 
     def get_all(self, entry_ids: Sequence[str]) -> tuple[list[Stored | None], int]:
         """Return entries with their bodies, None for those that are not there, and the server's time."""
         fields = ("revision", "document", "body")
-        asked: list[Command] = [("HMGET", text_keys.entry(self._name, one), *fields) for one in entry_ids]
-        clock, *replies = self._attempts.surely((("TIME",), *asked), self._barrier)
+        commands: list[Command] = [("HMGET", text_keys.entry(self._name, entry_id), *fields) for entry_id in entry_ids]
+        clock, *replies = self._attempts.surely((("TIME",), *commands), self._barrier)
         return list(map(_stored, replies)), micros(clock)
 
     def put(
@@ -145,13 +145,13 @@ class TextIndex:
     def search(self, search: TextSearch) -> SearchPage:
         """Return a page. Raise InvalidArgument for a cursor of another search."""
         onward = read_cursor(search)
-        if search.query.finds_nothing or any(not one.values for one in search.filters):
+        if search.query.finds_nothing or any(not facet_filter.values for facet_filter in search.filters):
             return SearchPage()
         if self._expires and self._is_counted_elsewhere:
             self.prune()
         pruning = [self._pruning] if self._expires and not self._is_counted_elsewhere else []
-        *_, found = self._connections.send(*pruning, self._searching(search, onward))
-        return _page(search, onward, found)
+        *_, reply = self._connections.send(*pruning, self._searching(search, onward))
+        return _page(search, onward, reply)
 
     @property
     def _pruning(self) -> Command:
@@ -170,8 +170,8 @@ class TextIndex:
         owner = own if was is None else was.owner
         texts, lists = putting[8:11], (len(putting) - _FIXED_ARGUMENTS) // 2
         size = sum(len(str(text).encode()) for text in texts) + _BYTES_OF_A_LIST * lists
-        wanted = CountedDocument(key=key, owner=owner, size=size, life_s=0)
-        refusal = hold(self._connections, wanted, account if owner == own else None, mark)
+        counted = CountedDocument(key=key, owner=owner, size=size, life_s=0)
+        refusal = hold(self._connections, counted, account if owner == own else None, mark)
         if refusal is not None:
             return refusal
         reply = self._held(putting, PUT_HELD, mark)
@@ -199,20 +199,20 @@ class TextIndex:
             *("EVAL", PUT, 1, self._register, self._prefix, entry.entry_id, entry.at, entry.revision),
             *(dump(entry.document), entry.body, _sequence(entry.words.sequence), "\n".join(lists), until, self._most),
             *(owner, *most, *_OWNERS, "" if replaces is None else _ANY if replaces == "any" else replaces),
-            *(part for one in lists.items() for part in one),
+            *(part for entries in lists.items() for part in entries),
         )
 
     def _searching(self, search: TextSearch, onward: Onward | None) -> Command:
         driver, *place = ("", *[""] * 7) if onward is None else onward.place
         first_score, first, stop_score, stop, rank, at, last = place
-        asked = asked_of(search)
+        compiled = asked_of(search)
         budget = MOST_LOOKED_AT if search.offset else 2 * BLOCK
         skipped = search.offset if onward is None else 0
         return (
             *("EVAL", SEARCH, 1, self._register, self._prefix, search.limit, skipped),
             *(min(PIECE, BLOCK), BLOCK, budget, driver),
-            *(first_score, first, stop_score, stop, rank, at, "1" if asked.is_counted else "0", last),
-            *asked.arguments,
+            *(first_score, first, stop_score, stop, rank, at, "1" if compiled.is_counted else "0", last),
+            *compiled.arguments,
         )
 
 
@@ -238,8 +238,8 @@ def _sequence(words: Sequence[str]) -> str:
     return f" {' '.join(words)} "
 
 
-def _page(search: TextSearch, onward: Onward | None, found: Reply) -> SearchPage:
-    total, is_exact, place, shown = found
+def _page(search: TextSearch, onward: Onward | None, reply: Reply) -> SearchPage:
+    total, is_exact, place, shown = reply
     counted = Onward(place=(), total=int(total), exact=is_exact == b"1") if onward is None else onward
     hits = [Hit(entry_id=name.decode(), score=int(score), document=load(text)) for name, score, text in shown if text]
     parts = tuple(place.decode().split(" ")) if place else ()

@@ -200,8 +200,8 @@ def watch_if(connection: Connection, unchanged: Unchanged) -> None:
     there yet, after it has written others. What is sent between MULTI and EXEC is refused as a whole.
     """
     documents = [str(command[1]) for command in unchanged.replies]
-    _, *found = all_checked(exchange(connection, [("WATCH", *documents), *unchanged.replies]))
-    if found != list(unchanged.replies.values()):
+    _, *replies = all_checked(exchange(connection, [("WATCH", *documents), *unchanged.replies]))
+    if replies != list(unchanged.replies.values()):
         raise Overtaken
 
 

@@ -33,9 +33,9 @@ def read_events(fields: Mapping[str, bytes]) -> tuple[list[Event], str | None]:
         return list(_apart(load(fields["v"]))), _text(fields.get("b"))
     if "type" in fields:
         return [_read_full(fields)], _text(fields.get("by"))
-    type_, state, epoch, told = (fields.get(name, b"") for name in "tsed")
-    one = _read(type_.decode(), state.decode(), int(epoch) if epoch else None, load(told) if told else {})
-    return [one], _text(fields.get("b"))
+    type_, state, epoch, data_text = (fields.get(name, b"") for name in "tsed")
+    event = _read(type_.decode(), state.decode(), int(epoch) if epoch else None, load(data_text) if data_text else {})
+    return [event], _text(fields.get("b"))
 
 
 def _together(events: Sequence[Event]) -> list[Json]:
@@ -46,12 +46,12 @@ def _together(events: Sequence[Event]) -> list[Json]:
     written, before = [], 0
     for event in events:
         data, epoch = event.data, event.data.get("epoch")
-        told = [_TYPES.get(event.type, event.type), event.state or "", None if epoch is None else epoch - before]
+        parts = [_TYPES.get(event.type, event.type), event.state or "", None if epoch is None else epoch - before]
         rest: dict[str, Json] = {}
         for name, value in data.items():
             if name != "epoch":
                 rest[_NAMES.get(name, name)] = value
-        written.append([*told, rest] if rest else told)
+        written.append([*parts, rest] if rest else parts)
         before = epoch or before
     return written
 

@@ -90,7 +90,12 @@ def guarded(commands: Sequence[Command], unchanged: Unchanged, key: str) -> Comm
     words: list[str | bytes | int | float] = [f"at={unchanged.now}", _LATENESS, len(unchanged.replies)]
     for command, reply in unchanged.replies.items():
         expected = reply if isinstance(reply, list) else [reply]
-        words += (len(command), *command, len(expected), *(b"" if one is None else one for one in expected))
+        words += (
+            len(command),
+            *command,
+            len(expected),
+            *(b"" if expected is None else expected for expected in expected),
+        )
     for command in commands:
         words += (len(command), *command)
     return ("EVAL", GUARDED, 1, key, *words)

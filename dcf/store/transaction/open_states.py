@@ -180,14 +180,14 @@ def page_command(form: DocumentForm, run: RunKeys, page: tuple[int, int], reads:
 def texts_of(reply: Reply) -> dict[str, bytes]:
     """Return the documents of a page as they were read, by path: of its states, and of the scopes around them."""
     page, around, *_ = reply
-    found = [(part, doc) for part, doc, *_ in page] + [(part, doc) for part, doc in around]
-    return {decode_state(part.decode()): doc for part, doc in found if doc is not None}
+    documents = [(part, doc) for part, doc, *_ in page] + [(part, doc) for part, doc in around]
+    return {decode_state(part.decode()): doc for part, doc in documents if doc is not None}
 
 
 def ready_in(reply: Reply) -> list[str]:
     """Return the paths of the states of a page that were found ready, and of which the input was read."""
     page, *_ = reply
-    return [decode_state(part.decode()) for part, _, _, given, _ in page if given is not None]
+    return [decode_state(part.decode()) for part, _, _, input_text, _ in page if input_text is not None]
 
 
 def add_page(rows: dict[str, Any], reply: Reply) -> None:
@@ -195,12 +195,12 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
     states, inputs = rows.setdefault("states", {}), rows.setdefault("inputs", {})
     meta: Meta | None = rows["meta"]
     agents = {} if meta is None else dict(meta.agents)
-    page, around, size, held = reply
-    for part, doc, assignment, given, _ in page:
+    page, around, size, leased = reply
+    for part, doc, assignment, input_text, _ in page:
         path = decode_state(part.decode())
         states[path] = read_text(doc) or _GONE
-        if given is not None:
-            inputs[path] = load(given)
+        if input_text is not None:
+            inputs[path] = load(input_text)
         name = name_of(path)
         if assignment is not None:
             agents[name] = codec.read_assignment(load(assignment))
@@ -210,5 +210,5 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
             states.setdefault(decode_state(part.decode()), known)
     rows["meta"] = None if meta is None else replace(meta, agents=agents)
     rows["page"] = int(size)
-    rows["held"] = {decode_state(p.decode()): int(float(at)) for p, at in zip(held[::2], held[1::2], strict=True)}
+    rows["held"] = {decode_state(p.decode()): int(float(at)) for p, at in zip(leased[::2], leased[1::2], strict=True)}
     rows["taken"] = frozenset(decode_state(part.decode()) for part, _, _, _, is_taken in page if is_taken)

@@ -54,8 +54,8 @@ class Prefetches:
         """Keep what was just read, for the transaction on this run that reads the same; nothing if a read failed."""
         if any(isinstance(reply, Exception) for reply in replies):
             return
-        found = Prefetched(reading=reading, replies=replies, received_at=time.monotonic())
-        self._kept[workflow_id, reads] = found
+        prefetched = Prefetched(reading=reading, replies=replies, received_at=time.monotonic())
+        self._kept[workflow_id, reads] = prefetched
         if len(self._kept) > _MOST:
             for oldest in list(self._kept)[:-_MOST]:
                 self._kept.pop(oldest, None)

@@ -58,19 +58,19 @@ class Reading:
         self.reads = reads
         self._watched = reads.states
         self._marks = bool(reads.seeker.mark)
-        self._asked = asked = Asked(form)
-        self._rows = _whole_meta(asked, run) if reads.whole_meta else {"meta": _meta(asked, run, reads.agents)}
-        for (row, ask), wanted in zip(READS.items(), _ROWS(reads), strict=True):
-            if wanted:
-                self._rows[row] = ask(asked, run, wanted)
+        self._asked = commands = Asked(form)
+        self._rows = _whole_meta(commands, run) if reads.whole_meta else {"meta": _meta(commands, run, reads.agents)}
+        for (row, ask), needed in zip(READS.items(), _ROWS(reads), strict=True):
+            if needed:
+                self._rows[row] = ask(commands, run, needed)
         self._parts: dict[Any, Understand] = {}
-        for part, wanted in reads.parts.items():
-            self._parts[part] = PARTS.rows[part].ask(asked, run, wanted)
-        asked.complete()
+        for part, needed in reads.parts.items():
+            self._parts[part] = PARTS.rows[part].ask(commands, run, needed)
+        commands.complete()
         self._page = None if reads.open_states is None else page_command(form, run, reads.open_states, reads)
         self.has_page = self._page is not None
         if self._page is not None:
-            asked.add(self._page)
+            commands.add(self._page)
 
     def opening(self) -> list[Command]:
         """Return WATCH and the reads."""
@@ -85,16 +85,16 @@ class Reading:
 
         `passed` microseconds are added to the server's time, for replies that came a while ago.
         """
-        found = self._by_command(replies)
+        answers = self._by_command(replies)
         try:
-            rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+            rows: dict[str, Any] = {row: understand(answers) for row, understand in self._rows.items()}
             if self._parts:
-                rows["parts"] = {part: understand(found) for part, understand in self._parts.items()}
+                rows["parts"] = {part: understand(answers) for part, understand in self._parts.items()}
             if self._page is not None:
-                add_page(rows, found.of[self._page])
+                add_page(rows, answers.of[self._page])
         except JSONDecodeError:
             raise no_json() from None
-        seconds, micros = found.of[TIME]
+        seconds, micros = answers.of[TIME]
         return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
 
     def guards(self, replies: Sequence[Reply], changes: WriteSet) -> Unchanged | None:
@@ -107,15 +107,15 @@ class Reading:
         texts = texts_of(self._by_command(replies).of[self._page])
         unwatched = [path for path in with_scopes(changes.states) if path in texts and path not in self._watched]
         form = self.form
-        found: dict[Command, Reply] = {
+        unchanged: dict[Command, Reply] = {
             form.read(self.run.state(path)): form.reply_of(texts[path]) for path in unwatched
         }
-        return Unchanged(replies=found) if found else None
+        return Unchanged(replies=unchanged) if unchanged else None
 
     def all_unchanged(self, replies: Sequence[Reply], now: int) -> Unchanged:
         """Return the condition that all of this would be read again, at this server time or a little later."""
-        found = self._by_command(replies).of
-        return Unchanged(replies={command: reply for command, reply in found.items() if command != TIME}, now=now)
+        replies_now = self._by_command(replies).of
+        return Unchanged(replies={command: reply for command, reply in replies_now.items() if command != TIME}, now=now)
 
     def unmarked(self, replies: Sequence[Reply], changes: WriteSet) -> list[Command]:
         """Return the command that removes the marks on states of a page that the changes do not take after all."""
@@ -129,49 +129,49 @@ class Reading:
         return Replies(self._asked, replies[-len(self._asked.commands) :])
 
 
-def _whole_meta(asked: Asked, run: RunKeys) -> dict[str, Understand]:
+def _whole_meta(request: Asked, run: RunKeys) -> dict[str, Understand]:
     """Read all of meta: the part that decisions need, and the document."""
-    command = asked.form.read(run.meta)
-    asked.add(command)
-    asked.watched.append(run.meta)
+    command = request.form.read(run.meta)
+    request.add(command)
+    request.watched.append(run.meta)
 
-    def document(found: Replies) -> Json:
-        text = asked.form.text(found.of[command])
+    def document(replies: Replies) -> Json:
+        text = request.form.text(replies.of[command])
         return None if text is None else load(text)
 
-    def understand(found: Replies) -> Meta | None:
-        return None if asked.form.text(found.of[command]) is None else codec.read_meta(document(found))
+    def understand(replies: Replies) -> Meta | None:
+        return None if request.form.text(replies.of[command]) is None else codec.read_meta(document(replies))
 
     return {"meta": understand, "meta_document": document}
 
 
-def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+def _meta(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     """Read the part of meta that decisions need, with the assignments of these states.
 
     Each assignment is read by its path, or all of them if that is less work.
     """
     names = dict.fromkeys(map(name_of, paths))
     agents: list[Member] = ["agents"] if len(names) > _FEW else [("agents", name) for name in names]
-    members: list[Member] = [*_META_FIELDS, *([_FINALIZED] if asked.form.drops_expiry else ()), *agents]
-    command = asked.form.members(run.meta, members)
-    asked.add(command)
-    asked.watched.append(run.meta)
+    members: list[Member] = [*_META_FIELDS, *([_FINALIZED] if request.form.drops_expiry else ()), *agents]
+    command = request.form.members(run.meta, members)
+    request.add(command)
+    request.watched.append(run.meta)
 
     def understand(replies: Replies) -> Meta | None:
-        found = asked.form.values(members, replies.of[command])
-        if found is None:
+        member_values = request.form.values(members, replies.of[command])
+        if member_values is None:
             return None
-        every = found.get("agents")
-        pools = every if isinstance(every, dict) else {name: found.get(("agents", name)) for name in names}
+        every = member_values.get("agents")
+        pools = every if isinstance(every, dict) else {name: member_values.get(("agents", name)) for name in names}
         own = {name: codec.read_assignment(pools.get(name)) for name in names}
-        return replace(_read_fields(map(found.get, (*_META_FIELDS, _FINALIZED))), agents=own)
+        return replace(_read_fields(map(member_values.get, (*_META_FIELDS, _FINALIZED))), agents=own)
 
     return understand
 
 
-def _read_fields(found: Iterable[Json]) -> Meta:
+def _read_fields(document: Iterable[Json]) -> Meta:
     """Return the part of meta without assignments, from its members. It seldom changes."""
-    values = [*found]
+    values = [*document]
     try:
         return _fields_read(*values)
     except TypeError:  # an object, as the parent of a child run is, or what somebody made a list
@@ -183,15 +183,15 @@ def _fields_read(*values: Json) -> Meta:
     return codec.read_meta(dict(zip((*_META_FIELDS, _FINALIZED), values, strict=True)), {})
 
 
-def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+def _states(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     keys = {path: run.state(path) for path in paths}
-    asked.documents(keys)
-    asked.watched += keys.values()
+    request.documents(keys)
+    request.watched += keys.values()
 
-    def understand(found: Replies) -> dict[str, StateDoc]:
+    def understand(replies: Replies) -> dict[str, StateDoc]:
         docs: dict[str, StateDoc] = {}
         for path, key in keys.items():
-            text = found.texts[key]
+            text = replies.texts[key]
             doc = None if text is None else read_text(text)
             if doc is not None:
                 docs[path] = doc
@@ -203,86 +203,86 @@ def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
 def _documents(key: Callable[[RunKeys, str], str]) -> Ask:
     """Read one document for each path."""
 
-    def ask(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    def ask(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
         keys = {path: key(run, path) for path in paths}
-        asked.documents(keys)
-        return lambda found: found.present(keys)
+        request.documents(keys)
+        return lambda answers: answers.present(keys)
 
     return ask
 
 
-def _entries(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+def _entries(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     inputs = {path: run.input(path) for path in paths}
     entries = {path: run.entry(path) for path in paths}
-    asked.documents(inputs)
-    asked.documents(entries)
+    request.documents(inputs)
+    request.documents(entries)
 
-    def understand(found: Replies) -> dict[str, Entry]:
+    def understand(replies: Replies) -> dict[str, Entry]:
         # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
-        plain = {path: _plain(given) for path, given in found.present(inputs).items()}
-        kept = found.present(entries).items()
-        return plain | {path: entry_codec.read_entry(entry) for path, entry in kept if entry is not None}
+        plain = {path: _plain(text) for path, text in replies.present(inputs).items()}
+        entry_texts = replies.present(entries).items()
+        return plain | {path: entry_codec.read_entry(entry) for path, entry in entry_texts if entry is not None}
 
     return understand
 
 
-def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+def _scopes(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     """Read the records of opening scopes: the entry, or the input alone if that is enough."""
     inputs = {path: run.input(path) for path in paths}
     entries = {path: run.entry(path) for path in paths}
-    asked.documents(inputs)
-    asked.documents(entries)
+    request.documents(inputs)
+    request.documents(entries)
 
-    def understand(found: Replies) -> dict[str, StateInput]:
-        effective: dict[str, Json] = dict.fromkeys(inputs) | found.present(inputs)
-        kept = {
-            path: entry_codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None
+    def understand(replies: Replies) -> dict[str, StateInput]:
+        effective: dict[str, Json] = dict.fromkeys(inputs) | replies.present(inputs)
+        stored = {
+            path: entry_codec.read_entry(entry) for path, entry in replies.present(entries).items() if entry is not None
         }
         return {
-            path: StateInput(entry=kept.get(path) or _plain(given), effective=given)
-            for path, given in effective.items()
+            path: StateInput(entry=stored.get(path) or _plain(value), effective=value)
+            for path, value in effective.items()
         }
 
     return understand
 
 
-def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+def _timers(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     command: Command = ("ZMSCORE", run.timers, *map(encode_state, paths))
-    asked.add(command)
+    request.add(command)
 
-    def understand(found: Replies) -> dict[str, int]:
-        scores = zip(paths, found.of[command], strict=True)
+    def understand(replies: Replies) -> dict[str, int]:
+        scores = zip(paths, replies.of[command], strict=True)
         return {path: int(float(score)) for path, score in scores if score is not None}
 
     return understand
 
 
-def _items(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Understand:
+def _items(request: Asked, run: RunKeys, items: tuple[tuple[str, int], ...]) -> Understand:
     commands: dict[tuple[str, int], Command] = {
-        (path, index): asked.form.element(run.items(path), index) for path, index in wanted
+        (path, index): request.form.element(run.items(path), index) for path, index in items
     }
-    asked.commands.update(dict.fromkeys(commands.values()))
-    return lambda found: {item: asked.form.item(found.of[command]) for item, command in commands.items()}
+    request.commands.update(dict.fromkeys(commands.values()))
+    return lambda answers: {item: request.form.item(answers.of[command]) for item, command in commands.items()}
 
 
-def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+def _tallies(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     commands: dict[str, Command] = {path: ("HMGET", run.join(path), *_TALLY) for path in paths}
-    asked.commands.update(dict.fromkeys(commands.values()))
-    return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
+    request.commands.update(dict.fromkeys(commands.values()))
+    return lambda answers: {path: _tally(answers.of[command]) for path, command in commands.items()}
 
 
 def fields_of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: Callable[[Json], object]) -> Ask:
     """Return what asks for these fields of a hash, each JSON text."""
 
-    def ask(asked: Asked, run: RunKeys, wanted: tuple[Any, ...]) -> Understand:
-        if not wanted:
+    def ask(request: Asked, run: RunKeys, expected: tuple[Any, ...]) -> Understand:
+        if not expected:
             return lambda _: {}
-        command: Command = ("HMGET", key(run), *map(field, wanted))
-        asked.add(command)
+        command: Command = ("HMGET", key(run), *map(field, expected))
+        request.add(command)
 
-        def understand(found: Replies) -> dict[Any, object]:
-            kept = zip(wanted, found.of[command], strict=True)
-            return {place: None if reply is None else read(load(reply)) for place, reply in kept}
+        def understand(replies: Replies) -> dict[Any, object]:
+            stored = zip(expected, replies.of[command], strict=True)
+            return {place: None if reply is None else read(load(reply)) for place, reply in stored}
 
         return understand
 
@@ -292,27 +292,27 @@ def fields_of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], r
 def document_of_run(kind: str, read: Callable[[Json], object]) -> Ask:
     """Return what asks for a document of the run, which is watched."""
 
-    def ask(asked: Asked, run: RunKeys, _: object) -> Understand:
+    def ask(request: Asked, run: RunKeys, _: object) -> Understand:
         keys = {kind: run.of(kind)}
-        asked.documents(keys)
-        asked.watched += keys.values()
-        return lambda found: read(found.present(keys).get(kind))
+        request.documents(keys)
+        request.watched += keys.values()
+        return lambda result: read(result.present(keys).get(kind))
 
     return ask
 
 
-def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
+def _usage(request: Asked, run: RunKeys, _: bool) -> Understand:
     command: Command = ("HGETALL", run.usage)
-    asked.add(command)
-    asked.watched.append(run.usage)
-    return lambda found: read_sums(found.of[command])
+    request.add(command)
+    request.watched.append(run.usage)
+    return lambda answers: read_sums(answers.of[command])
 
 
-def _other(asked: Asked, _: RunKeys, wanted: OtherRun) -> Understand:
-    reading = Reading(asked.form, keys_of(wanted.run), wanted.reads)
+def _other(request: Asked, _: RunKeys, other_run: OtherRun) -> Understand:
+    reading = Reading(request.form, keys_of(other_run.run), other_run.reads)
     commands = reading.commands()
-    asked.commands.update(dict.fromkeys(commands))
-    return lambda found: reading.snapshot([found.of[command] for command in commands])
+    request.commands.update(dict.fromkeys(commands))
+    return lambda answers: reading.snapshot([answers.of[command] for command in commands])
 
 
 READS: Final[Mapping[str, Ask]] = {

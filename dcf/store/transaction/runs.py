@@ -116,10 +116,10 @@ class RunStore:
 
         `ahead` tells from the answer what a transaction that probably follows will read; this is read with the commit.
         """
-        found = self._prefetches.take(workflow_id, reads)
-        reading = self._reading(workflow_id, reads) if found is None else found.reading
+        prefetched = self._prefetches.take(workflow_id, reads)
+        reading = self._reading(workflow_id, reads) if prefetched is None else prefetched.reading
         work = _Transaction(reading=reading, decide=decide, ahead=ahead)
-        done = self._attempts.until_done(partial(self._once, work, [] if found is None else [found]))
+        done = self._attempts.until_done(partial(self._once, work, [] if prefetched is None else [prefetched]))
         if done.outdated:
             self._take_off(done.outdated)
         return done
@@ -174,7 +174,7 @@ class RunStore:
         first: Command = ("XREVRANGE", run.events, "+", "-", "COUNT", 1)
         listing: list[Command] = [("ZRANGE", run.timers, 0, most - 1), ("ZCARD", run.timers)]
         newest, *replies, listed, count = self._connections.send(first, *reading.commands(), *listing)
-        last = [one.event_id for entry in newest for one in happenings(*entry)]
+        last = [happening.event_id for entry in newest for happening in happenings(*entry)]
         return Look(
             snapshot=self._timed(reading.snapshot(replies)),
             open_states=tuple(decode_state(part.decode()) for part in listed),
@@ -184,13 +184,13 @@ class RunStore:
 
     def open_states(self, workflow_id: str) -> tuple[str, ...]:
         """Return the paths of a run's open states, ordered by when they next need attention."""
-        (found,) = self._connections.send(("ZRANGE", self.keys(workflow_id).timers, 0, -1))
-        return tuple(decode_state(part.decode()) for part in found)
+        (timers,) = self._connections.send(("ZRANGE", self.keys(workflow_id).timers, 0, -1))
+        return tuple(decode_state(part.decode()) for part in timers)
 
     def scopes(self, workflow_id: str) -> dict[str, int]:
         """Return every Parallel and Map that was ever opened in a run, with the most branches or iterations it had."""
-        (found,) = self._connections.send(("ZRANGE", self.keys(workflow_id).scopes, 0, -1, "WITHSCORES"))
-        return {decode_state(p.decode()): int(float(n)) for p, n in zip(found[::2], found[1::2], strict=True)}
+        (scored,) = self._connections.send(("ZRANGE", self.keys(workflow_id).scopes, 0, -1, "WITHSCORES"))
+        return {decode_state(p.decode()): int(float(n)) for p, n in zip(scored[::2], scored[1::2], strict=True)}
 
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
         """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run.
@@ -200,10 +200,10 @@ class RunStore:
         run = self.keys(workflow_id)
         form = self._connections.form
         commands: list[Command] = [form.read(run.definition), form.members(run.meta, _FACTS), ("GET", run.secret)]
-        found = self._facts(form, self._connections.send(*commands))
-        if found is None and self._attempts.wait_replicas:
-            found = self._facts(form, self._attempts.surely(commands, run.barrier))
-        return found
+        facts = self._facts(form, self._connections.send(*commands))
+        if facts is None and self._attempts.wait_replicas:
+            facts = self._facts(form, self._attempts.surely(commands, run.barrier))
+        return facts
 
     @staticmethod
     def _facts(form: DocumentForm, replies: Sequence[Reply]) -> tuple[Json, Mapping[str, Json]] | None:
@@ -219,8 +219,8 @@ class RunStore:
 
         `since` is the id of the first that is returned.
         """
-        (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, since, "+"))
-        return [(entry.decode(), load(fields[1])) for entry, fields in found]
+        (entries,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, since, "+"))
+        return [(entry.decode(), load(fields[1])) for entry, fields in entries]
 
     def _reading(self, workflow_id: str, reads: ReadSet) -> Reading:
         return Reading(self._connections.form, self.keys(workflow_id), reads)
@@ -258,9 +258,11 @@ class RunStore:
             (reply,), replies = ask(self._connections, reserve), exchange(connection, opening)
         return refusal_in(reply), replies
 
-    def _once(self, work: "_Transaction[Answer]", found: list[Prefetched], connection: Connection) -> Committed[Answer]:
-        if found:
-            done = self._in_one_packet(work, found.pop(), connection)
+    def _once(
+        self, work: "_Transaction[Answer]", prefetched: list[Prefetched], connection: Connection
+    ) -> Committed[Answer]:
+        if prefetched:
+            done = self._in_one_packet(work, prefetched.pop(), connection)
             if done is not None:
                 return done
         work = self._in_current_form(work)
@@ -270,13 +272,13 @@ class RunStore:
         return self._decided(work, replies, connection)
 
     def _in_one_packet(
-        self, work: "_Transaction[Answer]", found: Prefetched, connection: Connection
+        self, work: "_Transaction[Answer]", prefetched: Prefetched, connection: Connection
     ) -> Committed[Answer] | None:
         """Decide on prefetched data, and commit if it is unchanged. Return None if it changed, or without writes.
 
         An answer without writes must rest on the present data.
         """
-        snapshot = found.snapshot()
+        snapshot = prefetched.snapshot()
         try:
             decision = work.decide(snapshot)
         except DcfError:
@@ -284,7 +286,9 @@ class RunStore:
         if decision.changes is None:
             return None
         try:
-            return self._written(work, snapshot, decision, found.unchanged(snapshot.now), connection, is_watched=False)
+            return self._written(
+                work, snapshot, decision, prefetched.unchanged(snapshot.now), connection, is_watched=False
+            )
         except Overtaken:
             return None
 

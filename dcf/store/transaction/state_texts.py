@@ -20,17 +20,17 @@ _records: Final[dict[bytes, StateDoc]] = {}
 
 def read_text(text: bytes) -> StateDoc | None:
     """Return the record of a document by its text; None where that is null, or no JSON, as a hand may have left it."""
-    found = _records.get(text)
-    if found is None:
+    record = _records.get(text)
+    if record is None:
         try:
             document = load(text)
         except ValueError:
             return None
         if document is None:
             return None
-        found = read_state(document)
-        _keep(text, found)
-    return found
+        record = read_state(document)
+        _keep(text, record)
+    return record
 
 
 def write_text(doc: StateDoc) -> bytes:

@@ -65,9 +65,9 @@ Announcer: TypeAlias = Callable[[RunKeys, Any, int, str], Iterable[Command]]
 def commit_commands(form: DocumentForm, run: RunKeys, changes: WriteSet, *, keep_expiry: bool = False) -> list[Command]:
     """Return the commands that make the changes. The keys of a finalized run may expire, and must keep their expiry."""
     packet = Packet()
-    for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
-        if found:
-            write(packet, run, found)
+    for write, row in zip(WRITES.values(), _ROWS(changes), strict=True):
+        if row:
+            write(packet, run, row)
     for part, written in changes.parts.items():
         PARTS.rows[part].write(packet, run, written)
     return packet.commands(form, keep_expiry=keep_expiry)
@@ -81,9 +81,9 @@ def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int =
     shard = "" if shards == 1 else shard_of(run.workflow_id, shards)
     commands = [*_faceted(run, changes, seen, shard)] if changes.meta_document or changes.meta else []
     for row, announce in ANNOUNCES.items():
-        found = getattr(changes, row)
-        if found:
-            commands += announce(run, found, seen.now, shard)
+        result = getattr(changes, row)
+        if result:
+            commands += announce(run, result, seen.now, shard)
     for part, opened in LISTS.opened:
         if changes.states if part is None else part in changes.parts:
             commands += opened(run.workflow_id, changes.states)
@@ -133,8 +133,8 @@ def event_commands(run: RunKeys, events: Sequence[Event]) -> list[Command]:
 def notice_command(run: RunKeys, notice: Notice) -> Command:
     """Return the command that adds a notification to the outbox."""
     fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
-    who = {"state": notice.state, "source": notice.source, "agent_id": notice.agent_id, "about": notice.about}
-    fields += [part for name, value in who.items() if value is not None for part in (name, value)]
+    target = {"state": notice.state, "source": notice.source, "agent_id": notice.agent_id, "about": notice.about}
+    fields += [part for name, value in target.items() if value is not None for part in (name, value)]
     fields += [] if notice.content is None else ["content", dump(dict(notice.content))]
     return ("XADD", run.outbox, "*", *fields)
 
@@ -188,11 +188,11 @@ def _states(packet: Packet, run: RunKeys, states: Mapping[str, StateDoc]) -> Non
 
 
 def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> None:
-    for path, given in inputs.items():
-        packet.documents[run.input(path)] = dump_bytes(given.effective)
-        if given.must_keep_entry:
-            packet.documents[run.entry(path)] = dump_bytes(entry_codec.write_entry(given.entry))
-        elif given.revisits:
+    for path, state_input in inputs.items():
+        packet.documents[run.input(path)] = dump_bytes(state_input.effective)
+        if state_input.must_keep_entry:
+            packet.documents[run.entry(path)] = dump_bytes(entry_codec.write_entry(state_input.entry))
+        elif state_input.revisits:
             # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
             packet.documents[run.entry(path)] = b"null"
 
@@ -223,10 +223,10 @@ def _notices(packet: Packet, run: RunKeys, notices: Sequence[Notice]) -> None:
 
 
 def _timers(packet: Packet, run: RunKeys, timers: Mapping[str, int | None]) -> None:
-    gone = [encode_state(path) for path, due in timers.items() if due is None]
-    if gone:
-        packet.others.append(("ZREM", run.timers, *gone))
-    if len(gone) < len(timers):
+    unlisted = [encode_state(path) for path, due in timers.items() if due is None]
+    if unlisted:
+        packet.others.append(("ZREM", run.timers, *unlisted))
+    if len(unlisted) < len(timers):
         due = [part for path, at in timers.items() if at is not None for part in (at, encode_state(path))]
         packet.others.append(("ZADD", run.timers, *due))
 

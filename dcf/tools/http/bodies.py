@@ -165,8 +165,8 @@ class PlainFraming:
 
 
 def _doubtful(scope: Scope) -> str | None:
-    found = Counter(name for name, _ in scope["headers"] if name in _SINGLE)
-    if found[b"content-length"] and found[b"transfer-encoding"]:
+    counts = Counter(name for name, _ in scope["headers"] if name in _SINGLE)
+    if counts[b"content-length"] and counts[b"transfer-encoding"]:
         return "Content-Length and Transfer-Encoding exclude each other."
-    repeated = next((name for name, times in found.items() if times > 1), None)
+    repeated = next((name for name, times in counts.items() if times > 1), None)
     return None if repeated is None else f"The header {repeated.decode().title()} is there more than once."

@@ -104,12 +104,12 @@ class ConnectionLimit:
 
     def _has_room(self, peer: str) -> bool:
         if self._by_peer[peer] >= self.per_peer:
-            return self._make_way(one for one, other in self._members.items() if other == peer)
+            return self._make_way(member for member, other in self._members.items() if other == peer)
         return len(self._members) < self.total or self._make_way(self._members)
 
     def _make_way(self, members: Iterable[Limited], *, even_at_work: bool = False) -> bool:
         """Close the connection that has waited longest; return False if none waits."""
-        waiting = (one for one in members if not one.is_new and (even_at_work or not one.is_at_work))
+        waiting = (member for member in members if not member.is_new and (even_at_work or not member.is_at_work))
         longest = next(waiting, None)
         if longest is None:
             return False
@@ -277,16 +277,16 @@ class LimitedProtocol(H11Protocol):
         else:
             self._await("headers" if their is h11.IDLE else "body")
 
-    def _await(self, what: str | None) -> None:
+    def _await(self, awaited: str | None) -> None:
         """Start the deadline of what is awaited now, unless it runs already."""
-        if what == self._awaited:
+        if awaited == self._awaited:
             return
-        self._awaited = what
+        self._awaited = awaited
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if what is not None:
-            patience = self._deadlines.headers_s if what == "headers" else self._deadlines.body_s
+        if awaited is not None:
+            patience = self._deadlines.headers_s if awaited == "headers" else self._deadlines.body_s
             self._timer = self.loop.call_later(patience, self._too_late)
 
     def _too_late(self) -> None:

@@ -99,11 +99,11 @@ def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
 
 def connection_limit(settings: Settings) -> ConnectionLimit:
     """Return the limit of the settings, or a smaller limit if this process may open only fewer files."""
-    wanted, per_peer = settings.max_connections, settings.max_connections_per_peer
-    files = files_for(_OWN_FILES + wanted + min(wanted, MOST_CONNECTIONS)) - _OWN_FILES
+    max_connections, per_peer = settings.max_connections, settings.max_connections_per_peer
+    files = files_for(_OWN_FILES + max_connections + min(max_connections, MOST_CONNECTIONS)) - _OWN_FILES
     # A request in progress takes one more, to Redis; a request that waits for an event does not.
-    total = max(1, min(wanted, max(files // 2, files - MOST_CONNECTIONS)))
-    return ConnectionLimit(total=total, per_peer=max(1, per_peer * total // wanted))
+    total = max(1, min(max_connections, max(files // 2, files - MOST_CONNECTIONS)))
+    return ConnectionLimit(total=total, per_peer=max(1, per_peer * total // max_connections))
 
 
 def files_for(needed: int) -> int:
@@ -113,7 +113,7 @@ def files_for(needed: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return needed
-    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(soft, wanted)
+    needed_files = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft < needed_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed_files, hard))
+    return max(soft, needed_files)

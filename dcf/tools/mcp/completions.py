@@ -47,15 +47,15 @@ class Completions:
         if argument.name not in _arguments_of(ref):
             raise MCPError(INVALID_PARAMS, f"There is no argument '{argument.name[:80]}' to complete.")
         chosen = (context.arguments if context is not None else None) or {}
-        found = list(dict.fromkeys(one for one in await self._values(argument.name, chosen)))
-        fitting = [one for one in found if one.startswith(argument.value)]
+        values = list(dict.fromkeys(value for value in await self._values(argument.name, chosen)))
+        fitting = [value for value in values if value.startswith(argument.value)]
         return Completion(values=fitting[:_MOST], total=len(fitting), has_more=len(fitting) > _MOST)
 
     async def _values(self, argument: str, chosen: Mapping[str, str]) -> Iterable[str]:
         match argument:
             case "workflow_id":
-                found = await self.reading.tool("list_runs", limit=_RUNS)
-                return [run["workflow_id"] for run in found["runs"]]
+                page = await self.reading.tool("list_runs", limit=_RUNS)
+                return [run["workflow_id"] for run in page["runs"]]
             case "agent_id":
                 own = self.reading.caller.agent_id
                 return [own] if own is not None else await self._agents(chosen.get("workflow_id"))
@@ -68,9 +68,9 @@ class Completions:
         """Return the agents of a run, or of the runs in progress."""
         chosen = [workflow_id]
         if workflow_id is None:
-            found = await self.reading.tool("list_runs", limit=_LOOKED_INTO, status="running")
-            chosen = [run["workflow_id"] for run in found["runs"]]
-        metas = [(await self._run(one, 1)).get("meta") or {} for one in chosen]
+            page = await self.reading.tool("list_runs", limit=_LOOKED_INTO, status="running")
+            chosen = [run["workflow_id"] for run in page["runs"]]
+        metas = [(await self._run(run, 1)).get("meta") or {} for run in chosen]
         return sorted({agent for meta in metas for agent in agents_in(meta.get("agents"))})
 
     async def _run(self, workflow_id: str | None, states: int) -> Mapping[str, Json]:
@@ -84,9 +84,9 @@ class Completions:
 def _arguments_of(ref: PromptReference | ResourceTemplateReference) -> set[str]:
     """Return the names of the arguments of a prompt or a template; raise MCPError if it does not exist."""
     if isinstance(ref, PromptReference):
-        prompt = next((one for one in PROMPTS if one.name == ref.name), None)
+        prompt = next((prompt for prompt in PROMPTS if prompt.name == ref.name), None)
         if prompt is not None:
-            return {one.name for one in prompt.arguments or ()}
+            return {argument.name for argument in prompt.arguments or ()}
     elif any(template.uri_template == ref.uri for template in TEMPLATES):
         return {"workflow_id"}
     raise MCPError(INVALID_PARAMS, "There is no such prompt or resource template.")

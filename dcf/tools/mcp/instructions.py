@@ -133,8 +133,8 @@ def instructions_for(shown: AbstractSet[str], scopes: AbstractSet[Scope] = froze
     """Return the instructions for a caller that is shown these tools, and whose calls need these scopes."""
     legal = (way for way in WAYS if all(TABLE[step.tool].scope in scopes for step in way.steps))
     ways = ((way, [_call(step) for step in way.steps]) for way in legal)
-    told = (_told(way, calls) for way, calls in ways if {tool for tool, _ in calls} <= shown)
-    return "\n".join((_ALWAYS, *told))
+    sentences = (_told(way, calls) for way, calls in ways if {tool for tool, _ in calls} <= shown)
+    return "\n".join((_ALWAYS, *sentences))
 
 
 def _call(step: Step) -> tuple[str, Mapping[str, Json]]:

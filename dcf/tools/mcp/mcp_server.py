@@ -58,8 +58,8 @@ class ControlPlaneServer(MCPServer[None]):
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         """Return the content at an address."""
-        found = await self._resources.read(str(uri))
-        return [found] if found is not None else await super().read_resource(uri, context)
+        content = await self._resources.read(str(uri))
+        return [content] if content is not None else await super().read_resource(uri, context)
 
     async def list_prompts(self) -> list[Prompt]:
         """Return the prompts."""
@@ -69,9 +69,9 @@ class ControlPlaneServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """Return the messages of a prompt."""
-        found = await self._prompts.get(name, arguments or {})
-        if found is not None:
-            return found
+        result = await self._prompts.get(name, arguments or {})
+        if result is not None:
+            return result
         if name not in {prompt.name for prompt in await super().list_prompts()}:
             raise MCPError(INVALID_PARAMS, f"There is no prompt '{name[:80]}'.")
         return await super().get_prompt(name, arguments, context)

@@ -47,8 +47,8 @@ class Metering:
             try:
                 refuse_excess(self._who_calls())
             except RateLimited as error:
-                told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
-                raise MCPError(REFUSED, f"{error.code}: {error.message}", told) from None
+                data = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
+                raise MCPError(REFUSED, f"{error.code}: {error.message}", data) from None
         return await call_next(ctx)
 
 

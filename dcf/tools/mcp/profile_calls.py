@@ -54,8 +54,8 @@ class NativeTools:
                     hint="Ask a server that does, or have the operator change DCF_TOOLSETS or --read-only.",
                 )
             )
-        given = {name: value for name, value in arguments.items() if value is not None}
-        reply = await call(spec, self.application, given, self.caller, self.meter, self.watch)
+        values = {name: value for name, value in arguments.items() if value is not None}
+        reply = await call(spec, self.application, values, self.caller, self.meter, self.watch)
         if reply.broken or reply.payload["code"] != "ok":
             raise NotDone(_refused(reply.payload))
         return reply.payload

@@ -86,10 +86,10 @@ class SystemProfiles:
     def _list(self, profile: Profile, caller: Caller, method: str) -> list[dict[str, Any]]:
         """Return what there is of the profile; of some things there is nothing."""
         if method == "resources/list":
-            return [_resource(one) for one in profile.resources]
+            return [_resource(resource) for resource in profile.resources]
         if method != "tools/list":
             return []
-        return [self._shown(profile, one) for one in profile.listed(caller.scopes)]
+        return [self._shown(profile, tool) for tool in profile.listed(caller.scopes)]
 
     def _shown(self, profile: Profile, tool: ProfileTool) -> dict[str, Any]:
         name = f"{profile.name} {tool.name}"
@@ -104,18 +104,18 @@ class SystemProfiles:
             failure = Failure(
                 code="unknown_tool",
                 message=f"There is no tool '{printable(name[:80])}'.",
-                hint=f"The tools are: {', '.join(one.name for one in profile.listed(caller.scopes))}.",
+                hint=f"The tools are: {', '.join(tool.name for tool in profile.listed(caller.scopes))}.",
             )
             return _result(profile, profile.failed(failure), broken=True)
         answer, broken = await call_profile(profile, tool, self._native(caller), params.get("arguments") or {})
         return _result(profile, answer, broken=broken)
 
     async def _read(self, profile: Profile, caller: Caller, uri: str, version: str) -> dict[str, Any]:
-        found = next((one for one in profile.resources if one.uri == uri), None)
-        if found is None:
+        resource = next((item for item in profile.resources if item.uri == uri), None)
+        if resource is None:
             raise MCPError(INVALID_PARAMS, "There is no such resource.", {"code": "unknown_resource"})
         try:
-            content = await read_profile(profile, found, self._native(caller))
+            content = await read_profile(profile, resource, self._native(caller))
         except NotDone as error:
             raise _as_protocol_error(error.failure) from None
         answer = {"contents": [{"uri": uri, "mimeType": "application/json", "text": dump(content)}]}
@@ -141,16 +141,16 @@ def _introduced(answer: Any, profile: Profile) -> Any:
 
 def _signed(answer: Mapping[str, Any], profile: Profile) -> dict[str, Any]:
     """Return an answer with the name of the system's server in place of dcf's."""
-    who, meta = {"name": profile.server, "version": profile.version}, answer.get("_meta", {})
-    told = {"_meta": {**meta, _SERVER: who}} if _SERVER in meta else {}
-    return {**answer, **told, **({"serverInfo": who} if "serverInfo" in answer else {})}
+    server_info, meta = {"name": profile.server, "version": profile.version}, answer.get("_meta", {})
+    more = {"_meta": {**meta, _SERVER: server_info}} if _SERVER in meta else {}
+    return {**answer, **more, **({"serverInfo": server_info} if "serverInfo" in answer else {})}
 
 
 def _listed(answer: Any, profile: Profile, member: str, listed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a list of the profile in the envelope that this version of the protocol has."""
     assert isinstance(answer, Mapping), "the SDK serializes lists"
-    kept = {name: value for name, value in _signed(answer, profile).items() if name != "nextCursor"}
-    return {**kept, member: listed}
+    values = {name: value for name, value in _signed(answer, profile).items() if name != "nextCursor"}
+    return {**values, member: listed}
 
 
 def _tool(tool: ProfileTool) -> dict[str, Any]:
@@ -160,8 +160,13 @@ def _tool(tool: ProfileTool) -> dict[str, Any]:
     return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def _resource(one: ProfileResource) -> dict[str, Any]:
-    listed = ListedResource(uri=one.uri, name=one.name, description=one.description, mime_type="application/json")
+def _resource(profile_resource: ProfileResource) -> dict[str, Any]:
+    listed = ListedResource(
+        uri=profile_resource.uri,
+        name=profile_resource.name,
+        description=profile_resource.description,
+        mime_type="application/json",
+    )
     return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 

@@ -66,60 +66,66 @@ class Prompts:
 
     reading: ToolReading
 
-    async def get(self, name: str, given: Given) -> GetPromptResult | None:
+    async def get(self, name: str, arguments: Given) -> GetPromptResult | None:
         """Return the messages of a prompt; None for an unknown prompt. Raise MCPError for wrong arguments."""
-        prompt = next((one for one in PROMPTS if one.name == name), None)
+        prompt = next((prompt for prompt in PROMPTS if prompt.name == name), None)
         if prompt is None:
             return None
-        _check(prompt, given)
-        said = [PromptMessage(role="user", content=TextContent(text=text_of(name).format(**_WORDS[name](given))))]
-        beside = await self._beside(name, given)
+        _check(prompt, arguments)
+        messages = [
+            PromptMessage(role="user", content=TextContent(text=text_of(name).format(**_WORDS[name](arguments))))
+        ]
+        embedded_resource = await self._beside(name, arguments)
         return GetPromptResult(
             description=prompt.description,
-            messages=said if beside is None else [*said, PromptMessage(role="user", content=beside)],
+            messages=messages
+            if embedded_resource is None
+            else [*messages, PromptMessage(role="user", content=embedded_resource)],
         )
 
-    async def _beside(self, name: str, given: Given) -> EmbeddedResource | None:
+    async def _beside(self, name: str, arguments: Given) -> EmbeddedResource | None:
         """Return what the prompt talks about."""
         if name == "plan_workflow":
             page = TextResourceContents(uri=LANGUAGE, text=language(), mime_type=MARKDOWN)
             return EmbeddedResource(resource=page)
         if name == "why_run_stands":
-            asked = {argument: given[argument] for argument in ("workflow_id", "state") if given.get(argument)}
-            found = dump(dict(await self.reading.tool("explain_run", **asked)))
-            uri = f"{RUNS}/{given['workflow_id']}"
-            return EmbeddedResource(resource=TextResourceContents(uri=uri, text=found, mime_type=JSON))
+            call_arguments = {
+                argument: arguments[argument] for argument in ("workflow_id", "state") if arguments.get(argument)
+            }
+            explanation = dump(dict(await self.reading.tool("explain_run", **call_arguments)))
+            uri = f"{RUNS}/{arguments['workflow_id']}"
+            return EmbeddedResource(resource=TextResourceContents(uri=uri, text=explanation, mime_type=JSON))
         return None
 
 
-def _check(prompt: Prompt, given: Given) -> None:
-    known = {one.name: one.required for one in prompt.arguments or ()}
-    missing = [name for name, is_required in known.items() if is_required and not given.get(name)]
+def _check(prompt: Prompt, arguments: Given) -> None:
+    known = {argument.name: argument.required for argument in prompt.arguments or ()}
+    missing = [name for name, is_required in known.items() if is_required and not arguments.get(name)]
     if missing:
         raise MCPError(INVALID_PARAMS, f"The argument {missing[0]} is missing.", {"missing": missing})
-    unknown = sorted(given.keys() - known.keys())
+    unknown = sorted(arguments.keys() - known.keys())
     if unknown:
         raise MCPError(INVALID_PARAMS, f"The prompt has no such argument; it has {', '.join(known)}.")
-    if any(len(value) > _LONGEST for value in given.values()):
+    if any(len(value) > _LONGEST for value in arguments.values()):
         raise MCPError(INVALID_PARAMS, f"An argument is longer than {_LONGEST} characters.")
 
 
-def _named(given: Given, argument: str, words: str) -> str:
-    return words.format(given[argument]) if given.get(argument) else ""
+def _named(arguments: Given, argument: str, words: str) -> str:
+    return words.format(arguments[argument]) if arguments.get(argument) else ""
 
 
 _WORDS: Final[Mapping[str, Callable[[Given], Mapping[str, str]]]] = {
-    "plan_workflow": lambda given: {
-        "goal": given["goal"],
-        "planner": _named(given, "agent_id", ", with the agent id `{}` (planner_agent_id)"),
+    "plan_workflow": lambda arguments: {
+        "goal": arguments["goal"],
+        "planner": _named(arguments, "agent_id", ", with the agent id `{}` (planner_agent_id)"),
     },
-    "work_as_agent": lambda given: {
-        "agent_id": given["agent_id"],
-        "run": _named(given, "workflow_id", " in the run `{}`"),
+    "work_as_agent": lambda arguments: {
+        "agent_id": arguments["agent_id"],
+        "run": _named(arguments, "workflow_id", " in the run `{}`"),
     },
-    "why_run_stands": lambda given: {
-        "workflow_id": given["workflow_id"],
-        "state": _named(given, "state", " at its state `{}`"),
+    "why_run_stands": lambda arguments: {
+        "workflow_id": arguments["workflow_id"],
+        "state": _named(arguments, "state", " at its state `{}`"),
     },
 }
 """The words in the texts for the arguments."""

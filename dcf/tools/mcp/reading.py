@@ -65,7 +65,7 @@ class ToolReading:
         payload = as_listed(reply.payload, Asked(spec.name, spec.name, self.caller.scopes, _LISTED))
         code = payload["code"]
         if reply.broken or code != "ok":
-            told = {name: payload.get(name) for name in ("code", "hint", "retry_after_s")}
-            data = {name: value for name, value in told.items() if value is not None}
+            refusal = {name: payload.get(name) for name in ("code", "hint", "retry_after_s")}
+            data = {name: value for name, value in refusal.items() if value is not None}
             raise MCPError(_CODES.get(code, INVALID_PARAMS), str(payload["error"]), data)
         return payload

@@ -80,8 +80,8 @@ def surface(specs: Iterable[ToolSpec]) -> dict[str, Json]:
 
 def _former(tools: Iterable[str]) -> Iterator[str]:
     """Say what the tools were called that are merged into one of these."""
-    told = set(tools)
-    rows = [f"| `{name}` | `{call}` |" for name, (tool, call) in former_names().items() if tool in told]
+    present_names = set(tools)
+    rows = [f"| `{name}` | `{call}` |" for name, (tool, call) in former_names().items() if tool in present_names]
     if rows:
         yield "## Former names\n"
         yield "These are on no list. They can be called for one release more, and take what they took.\n"
@@ -123,12 +123,12 @@ def _table(spec: ToolSpec) -> Iterator[str]:
     yield "| parameter | type | default | |"
     yield "|---|---|---|---|"
     for name, schema in rows:
-        told = _parameter(schema, spec, name)
-        default = "**required**" if told["required"] else f"`{dump(told['default'])}`"
+        parameter = _parameter(schema, spec, name)
+        default = "**required**" if parameter["required"] else f"`{dump(parameter['default'])}`"
         speaker = " *The caller.*" if name == spec.acts_as else ""
         speaker += " *Unlisted.*" if KEYWORD in schema else ""
         description = in_tools(schema.get("description", "")).replace("|", "\\|")
-        yield f"| `{name}` | {told['type']} | {default} | {description}{speaker} |"
+        yield f"| `{name}` | {parameter['type']} | {default} | {description}{speaker} |"
     yield ""
 
 
@@ -199,7 +199,7 @@ def _parameter(schema: Mapping[str, Json], spec: ToolSpec, name: str) -> dict[st
 
 def _type(schema: Mapping[str, Json]) -> str:
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"] if one.get("type") != "null"))
+        return " or ".join(dict.fromkeys(_type(branch) for branch in schema["anyOf"] if branch.get("type") != "null"))
     if "enum" in schema:
         return "one of " + ", ".join(map(str, schema["enum"]))
     kind = schema.get("type", "any")

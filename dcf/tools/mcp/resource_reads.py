@@ -86,8 +86,8 @@ def _read(
 @_read(OfRun, Text)
 def read_run_graph(app: Application, args: OfRun) -> Text:
     """Draw a run, with how its states stand, as a Mermaid flowchart."""
-    found = app.runs.survey(args.workflow_id, _MOST_DRAWN)
-    return Text(status="drawn", text=draw_mermaid(found.machine, found.statuses, found.shares))
+    drawn = app.runs.survey(args.workflow_id, _MOST_DRAWN)
+    return Text(status="drawn", text=draw_mermaid(drawn.machine, drawn.statuses, drawn.shares))
 
 
 @_read(OfRun, RunDefinition)
@@ -114,10 +114,10 @@ def skill_reads(library: Library) -> SkillReads:
 
     @_read(OfSkill, Text, "skills")
     def read_skill_file(_: Application, args: OfSkill) -> Text:
-        found = folders.find(args.uri)
-        if found is None:
+        skill_file = folders.find(args.uri)
+        if skill_file is None:
             raise NotFound(f"There is no file {printable(clip(args.uri))}.", "Take an address from the list of skills.")
-        folder, path = found
+        folder, path = skill_file
         return Text(status="read", text=folder.files[path])
 
     return SkillReads(listed=list_skill_files, file=read_skill_file)

@@ -116,13 +116,13 @@ _PARTS: Final[Mapping[str | None, RunPart]] = {
 
 _RUN: Final = re.compile(rf"{RUNS}/([^/?#]+)(?:/({'|'.join(filter(None, _PARTS))}))?")
 
-TEMPLATES: Final = tuple(one.template for one in _PARTS.values())
+TEMPLATES: Final = tuple(part.template for part in _PARTS.values())
 
 
 def run_of(uri: str) -> str | None:
     """Return the id of the run that a resource is about; None for an address in which none can stand."""
-    found = _RUN.fullmatch(uri)
-    named = "" if found is None else unquote(found[1])
+    match = _RUN.fullmatch(uri)
+    named = "" if match is None else unquote(match[1])
     return named if is_id(named) else None
 
 
@@ -144,17 +144,17 @@ class Resources:
         """Return the resources with an address of their own: the fixed ones and the files of skills."""
         has_skills = self.reading.serves(self.skills.listed)
         skills = await self.entries() if has_skills else []
-        fixed = [one for one in _LISTED if one.uri != RUNS or self.reading.serves(TOOLS["list_runs"])]
-        return [*fixed, *(one for entry in skills for one in _files(entry))]
+        fixed = [resource for resource in _LISTED if resource.uri != RUNS or self.reading.serves(TOOLS["list_runs"])]
+        return [*fixed, *(resource for entry in skills for resource in _files(entry))]
 
     def templates(self) -> list[ResourceTemplate]:
         """Return the templates of addresses that this server serves."""
-        return [one.template for one in _PARTS.values() if self.reading.serves(one.spec)]
+        return [part.template for part in _PARTS.values() if self.reading.serves(part.spec)]
 
     async def entries(self) -> list[dict[str, Json]]:
         """Return the entries of all skills."""
-        found = await self.reading.ask(self.skills.listed)
-        entries: list[dict[str, Json]] = found["skills"]
+        reply = await self.reading.ask(self.skills.listed)
+        entries: list[dict[str, Json]] = reply["skills"]
         return entries
 
     async def read(self, uri: str) -> ReadResourceContents | None:
@@ -164,17 +164,19 @@ class Resources:
         if uri == RUNS:
             return _json(await self.reading.tool("list_runs"))
         if uri.startswith("skill://"):
-            found = await self.reading.ask(self.skills.file, uri=uri)
-            return ReadResourceContents(content=str(found["text"]), mime_type=MARKDOWN)
+            reply = await self.reading.ask(self.skills.file, uri=uri)
+            return ReadResourceContents(content=str(reply["text"]), mime_type=MARKDOWN)
         run = _RUN.fullmatch(uri)
         return None if run is None else await self._of_run(unquote(run[1]), run[2])
 
     async def _of_run(self, workflow_id: str, part: str | None) -> ReadResourceContents:
-        wanted = _PARTS[part]
-        shown = wanted.shown(await self.reading.ask(wanted.spec, workflow_id=workflow_id, **wanted.asked))
-        if wanted.template.mime_type == JSON:
+        wanted_part = _PARTS[part]
+        shown = wanted_part.shown(
+            await self.reading.ask(wanted_part.spec, workflow_id=workflow_id, **wanted_part.asked)
+        )
+        if wanted_part.template.mime_type == JSON:
             return _json(shown)
-        return ReadResourceContents(content=str(shown), mime_type=wanted.template.mime_type)
+        return ReadResourceContents(content=str(shown), mime_type=wanted_part.template.mime_type)
 
 
 def _files(entry: Mapping[str, Json]) -> list[Resource]:
@@ -182,15 +184,17 @@ def _files(entry: Mapping[str, Json]) -> list[Resource]:
     front = entry["frontmatter"]
     return [
         Resource(
-            uri=one["uri"],
-            name=front["name"] if one["uri"] == entry["uri"] else one["uri"].removeprefix("skill://"),
-            description=front["description"] if one["uri"] == entry["uri"] else None,
+            uri=resource["uri"],
+            name=front["name"] if resource["uri"] == entry["uri"] else resource["uri"].removeprefix("skill://"),
+            description=front["description"] if resource["uri"] == entry["uri"] else None,
             mime_type=MARKDOWN,
-            size=one["size"],
+            size=resource["size"],
         )
-        for one in entry["resources"]
+        for resource in entry["resources"]
     ]
 
 
-def _json(found: Json) -> ReadResourceContents:
-    return ReadResourceContents(content=dump(dict(found) if isinstance(found, Mapping) else found), mime_type=JSON)
+def _json(document: Json) -> ReadResourceContents:
+    return ReadResourceContents(
+        content=dump(dict(document) if isinstance(document, Mapping) else document), mime_type=JSON
+    )

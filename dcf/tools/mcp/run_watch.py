@@ -49,8 +49,8 @@ class RunWatch:
     def listening(self, uris: frozenset[str], caller: str = "") -> Iterator[None]:
         """Watch the runs of these resources meanwhile; raise MCPError if they are too many."""
         if len(uris) > MOST_OF_ONE or len(self._listening.keys() | uris) > MOST:
-            told = f"At most {MOST_OF_ONE} runs can be listened to by one stream, and {MOST} by all."
-            raise MCPError(INVALID_PARAMS, told)
+            text = f"At most {MOST_OF_ONE} runs can be listened to by one stream, and {MOST} by all."
+            raise MCPError(INVALID_PARAMS, text)
         if self._of_callers[caller] + len(uris) > MOST_OF_CALLER:
             raise MCPError(REFUSED, f"At most {MOST_OF_CALLER} runs can be listened to by one caller.")
         self._listening.update(uris)
@@ -120,7 +120,7 @@ class RunListeners:
 
 def _asked(params: Mapping[str, Any] | None) -> frozenset[str]:
     """Return the resources that a request to listen names; the SDK checks its form afterwards."""
-    wanted = (params or {}).get("notifications")
-    uris = wanted.get("resourceSubscriptions") if isinstance(wanted, Mapping) else None
-    found = uris if isinstance(uris, list) else []
-    return frozenset(uri for uri in found if isinstance(uri, str) and run_of(uri) is not None)
+    notifications = (params or {}).get("notifications")
+    uris = notifications.get("resourceSubscriptions") if isinstance(notifications, Mapping) else None
+    subscribed = uris if isinstance(uris, list) else []
+    return frozenset(uri for uri in subscribed if isinstance(uri, str) and run_of(uri) is not None)

@@ -115,14 +115,14 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = ALL
 
 def callable_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
     """List what can be called by name: tools on lists, verbs that only programs call, and those that are merged."""
-    wanted = set(toolsets)
-    unknown = wanted.difference(_TOOLSETS)
+    chosen = set(toolsets)
+    unknown = chosen.difference(_TOOLSETS)
     if unknown:
         raise InvalidArgument(
             f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
         )
     verbs = {
-        spec.name: spec for spec in TOOLS.values() if is_served(spec, wanted) and (spec.read_only or not read_only)
+        spec.name: spec for spec in TOOLS.values() if is_served(spec, chosen) and (spec.read_only or not read_only)
     }
     merged = {spec.name: spec for spec in merged_of(verbs.values())}
     return sorted({**verbs, **merged}.values(), key=_place)
@@ -136,8 +136,8 @@ def documented_tools() -> list[ToolSpec]:
 def check_profile(profile: str) -> None:
     """Raise for a profile that does not exist."""
     if profile not in {AUTO, *PROFILES, *SYSTEM_PROFILES}:
-        told = ", ".join((AUTO, *PROFILES, *SYSTEM_PROFILES))
-        raise InvalidArgument(f"There is no profile '{profile[:40]}'.", f"Profiles are: {told} (DCF_PROFILE).")
+        profiles = ", ".join((AUTO, *PROFILES, *SYSTEM_PROFILES))
+        raise InvalidArgument(f"There is no profile '{profile[:40]}'.", f"Profiles are: {profiles} (DCF_PROFILE).")
 
 
 def _place(spec: ToolSpec) -> tuple[int, int, int]:

@@ -101,11 +101,11 @@ class RegisteredTool(Tool):
     ) -> CallToolResult | InputRequiredResult:
         """Run the call; the text and the structured content of the answer are equal."""
         verb, sent = meant(self.spec, arguments)
-        given = await asked(verb, sent, context, self.reading)
-        if isinstance(given, InputRequiredResult):
-            return given
+        call_arguments = await asked(verb, sent, context, self.reading)
+        if isinstance(call_arguments, InputRequiredResult):
+            return call_arguments
         caller = self.who_calls()
-        work = partial(call, verb, self.application, given, caller, self.meter, self.watch)
+        work = partial(call, verb, self.application, call_arguments, caller, self.meter, self.watch)
         reply = await reporting(verb, sent, context, work)
         if not is_own_program(context):
             asked_for = Asked(self.spec.name, verb.name, caller.scopes, self.shown(context.request_context))
@@ -211,8 +211,8 @@ def over_http(
         return JSONResponse({"ok": True, "version": __version__})
 
     async def readyz(_: Request) -> Response:
-        status, found = await readiness.answer()
-        return JSONResponse(found, status_code=status)
+        status, members = await readiness.answer()
+        return JSONResponse(members, status_code=status)
 
     _route(server, "/healthz", healthz)
     _route(server, "/readyz", readyz)

@@ -42,7 +42,7 @@ class SkillFilesExtension(Extension):
         return {"skills": await self._resources.entries(), **_CACHED}
 
     async def _get(self, _: ServerRequestContext[Any, Any], params: SkillParams) -> dict[str, Any]:
-        found = next((one for one in await self._resources.entries() if one["uri"] == params.uri), None)
-        if found is None:
+        skill = next((entry for entry in await self._resources.entries() if entry["uri"] == params.uri), None)
+        if skill is None:
             raise MCPError(INVALID_PARAMS, "There is no such skill.", {"uri": params.uri[:1000]})
-        return {"skill": found, **_CACHED}
+        return {"skill": skill, **_CACHED}

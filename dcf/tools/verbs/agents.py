@@ -155,7 +155,7 @@ def _next_of(on: "Application", workflow_id: str, crew: MadeWorkers, *, exists: 
     """Return the calls that follow: create the run or start it, and wait as one of the agents for its work."""
     create, start = planner_steps.create_first(workflow_id, crew.agents), planner_steps.start(workflow_id)
     steps = [start if exists else create, planner_steps.look(workflow_id)]
-    agent = next((one for one in crew.agents.values() if on.platforms.kind_of(one) == MAILBOX), None)
+    agent = next((agent for agent in crew.agents.values() if on.platforms.kind_of(agent) == MAILBOX), None)
     return [step.as_json() for step in (steps if agent is None else [*steps, planner_steps.work_as(agent)])]
 
 
@@ -246,13 +246,13 @@ def delete_agent(
     return Answered(DeletedAgent, {"deleted_agent_id": None if is_gone else agent})
 
 
-def _refuse_foreign(on: "Application", agent_id: str, what: str) -> None:
+def _refuse_foreign(on: "Application", agent_id: str, action: str) -> None:
     """Raise Forbidden for an agent that was made for no run, or for the run of another planner."""
     if Scope.OPERATE in current_caller().scopes:
         return
     tags = on.platforms.provisioner_of(agent_id).retrieve_agent(agent_id).tags
     if WORKER_TAG not in tags:
-        require(Scope.OPERATE, f"{what} an agent that was not made for a run")
+        require(Scope.OPERATE, f"{action} an agent that was not made for a run")
     for workflow_id in runs_of(tags):
         require_planner(on, workflow_id)
 

@@ -76,102 +76,110 @@ def get_my_assignment(
     return Answered(MyAssignment, members, says=_summary(assignment))
 
 
-def _summary(found: Assignment) -> str:
-    if found.candidates:
-        return f"You work for {len(found.candidates)} runs."
-    if found.workflow_id is None:
+def _summary(assignment: Assignment) -> str:
+    if assignment.candidates:
+        return f"You work for {len(assignment.candidates)} runs."
+    if assignment.workflow_id is None:
         return "No run that is not over has work for you."
-    held = [one.state for one in found.states if one.held]
-    ready = [one.state for one in found.states if one.ready]
-    about = "" if found.named is None or found.named in {*held, *ready} else f"{_named(found, found.named)} "
-    if held:
-        return f"{about}You hold '{held[0]}'."
+    states = [state.state for state in assignment.states if state.held]
+    ready = [state.state for state in assignment.states if state.ready]
+    about = (
+        ""
+        if assignment.named is None or assignment.named in {*states, *ready}
+        else f"{_named(assignment, assignment.named)} "
+    )
+    if states:
+        return f"{about}You hold '{states[0]}'."
     if ready:
         return f"{about}'{ready[0]}' is ready for you."
-    return f"{about}{_halted(found)}" if found.is_paused or found.blocked_by else _nothing(about)
+    return f"{about}{_halted(assignment)}" if assignment.is_paused or assignment.blocked_by else _nothing(about)
 
 
-def _halted(found: Assignment) -> str:
-    if found.is_paused:
+def _halted(assignment: Assignment) -> str:
+    if assignment.is_paused:
         return "The run is paused: nothing can be taken until it is resumed."
-    return run_blocked(found.blocked_by).message
+    return run_blocked(assignment.blocked_by).message
 
 
 def _nothing(about: str) -> str:
     return f"{about}Nothing{' else' if about else ''} is ready for you now."
 
 
-def _named(found: Assignment, named: str) -> str:
+def _named(assignment: Assignment, named: str) -> str:
     """Return why there is nothing to do about the state that was asked about."""
-    one = next((one for one in found.states if one.state == named), None)
-    if one is None:
+    candidate = next((state for state in assignment.states if state.state == named), None)
+    if candidate is None:
         return f"'{named}' is not open."
-    if one.doc.status.is_terminal:
-        return f"'{named}' is over: {one.doc.status.value}."
-    if one.doc.status is Status.RUNNING:
-        holder = one.doc.lease.owner_agent_id
+    if candidate.doc.status.is_terminal:
+        return f"'{named}' is over: {candidate.doc.status.value}."
+    if candidate.doc.status is Status.RUNNING:
+        holder = candidate.doc.lease.owner_agent_id
         return f"'{named}' is under way{f', held by {holder}' if holder else ''}."
-    return f"'{named}' waits." if one.mine else f"'{named}' is assigned to others."
+    return f"'{named}' waits." if candidate.mine else f"'{named}' is assigned to others."
 
 
-def _states(app: "Application", found: Assignment) -> Iterator[dict[str, Any]]:
+def _states(app: "Application", assignment: Assignment) -> Iterator[dict[str, Any]]:
     """Yield the states, each with its input last, until the answer has no room for more inputs."""
     room = _INPUT_CHARS
-    for one in found.states:
-        told = {name: value for name, value in one.brief.as_json().items() if name != "skills"}
-        length = len(dump(told))
-        told = told if length <= room else {"instructions_left_out": _TOLD_WITH_THE_LEASE}
-        room -= length if "instructions_left_out" not in told else 0
-        size = len(dump(one.given))
+    for state in assignment.states:
+        values = {name: value for name, value in state.brief.as_json().items() if name != "skills"}
+        length = len(dump(values))
+        values = values if length <= room else {"instructions_left_out": _TOLD_WITH_THE_LEASE}
+        room -= length if "instructions_left_out" not in values else 0
+        size = len(dump(state.given))
         if size > room:
-            assert found.workflow_id is not None, "states are of a run"
-            key = app.runs.input_key(found.workflow_id, one.state)
+            assert assignment.workflow_id is not None, "states are of a run"
+            key = app.runs.input_key(assignment.workflow_id, state.state)
             left_out = {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
-            yield _state(one) | told | _asked(app, found, one) | _mark(one) | left_out
+            yield _state(state) | values | _asked(app, assignment, state) | _mark(state) | left_out
         else:
             room -= size
-            yield _state(one) | told | _asked(app, found, one) | _mark(one) | {"input": one.given}
+            yield _state(state) | values | _asked(app, assignment, state) | _mark(state) | {"input": state.given}
 
 
-def _asked(app: "Application", found: Assignment, one: StateAtHand) -> dict[str, Any]:
+def _asked(app: "Application", assignment: Assignment, state_at_hand: StateAtHand) -> dict[str, Any]:
     """Return what was said of the state in this visit: questions with their answers, and why a gate sent it back."""
-    if found.workflow_id is None:
+    if assignment.workflow_id is None:
         return {}
-    failed = app.gates.sent_back(found.workflow_id, one.state) if one.doc.has("gated") else {}
-    if not one.doc.has("questions"):
+    failed = app.gates.sent_back(assignment.workflow_id, state_at_hand.state) if state_at_hand.doc.has("gated") else {}
+    if not state_at_hand.doc.has("questions"):
         return failed
-    return failed | {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
-
-
-def _mark(one: StateAtHand) -> dict[str, Any]:
-    """Return who wrote the input and the last error, if there is any of them."""
-    is_foreign = one.given is not None or one.doc.last_error is not None
-    return {"provenance": mark_of_input(one.state, one.doc)} if is_foreign else {}
-
-
-def _state(one: StateAtHand) -> dict[str, Any]:
-    return {
-        "state": one.state,
-        "status": one.doc.status.value,
-        "ready": one.ready,
-        "held_by_you": one.held,
-        "attempts": one.doc.attempts,
-        "last_error": one.doc.last_error,
-        "lease": _lease(one),
-        "skills": list(map(_skill, one.skills)),
-        "next": _shown_steps(one.steps, (one,)),
+    return failed | {
+        "questions": app.talking.questions_of(assignment.workflow_id, state_at_hand.state, state_at_hand.doc)
     }
 
 
-def _lease(one: StateAtHand) -> dict[str, Any] | None:
+def _mark(state: StateAtHand) -> dict[str, Any]:
+    """Return who wrote the input and the last error, if there is any of them."""
+    is_foreign = state.given is not None or state.doc.last_error is not None
+    return {"provenance": mark_of_input(state.state, state.doc)} if is_foreign else {}
+
+
+def _state(state_at_hand: StateAtHand) -> dict[str, Any]:
+    return {
+        "state": state_at_hand.state,
+        "status": state_at_hand.doc.status.value,
+        "ready": state_at_hand.ready,
+        "held_by_you": state_at_hand.held,
+        "attempts": state_at_hand.doc.attempts,
+        "last_error": state_at_hand.doc.last_error,
+        "lease": _lease(state_at_hand),
+        "skills": list(map(_skill, state_at_hand.skills)),
+        "next": _shown_steps(state_at_hand.steps, (state_at_hand,)),
+    }
+
+
+def _lease(state_at_hand: StateAtHand) -> dict[str, Any] | None:
     """Return the lease that the agent has; with its token for the key for which dcf drew it."""
-    shown = one.lease()
-    return shown if shown is None or not _is_regained(one) else shown | {"token": one.doc.lease.token}
+    shown = state_at_hand.lease()
+    return (
+        shown if shown is None or not _is_regained(state_at_hand) else shown | {"token": state_at_hand.doc.lease.token}
+    )
 
 
 def _shown_steps(steps: Sequence[Step], states: Sequence[StateAtHand]) -> list[dict[str, Any]]:
     """Return the steps as JSON, with the lease token of their state where the caller may see it."""
-    tokens = {one.state: one.doc.lease.token for one in states if _is_regained(one)}
+    tokens = {state.state: state.doc.lease.token for state in states if _is_regained(state)}
     shown = [step.as_json() for step in steps]
     for step in shown:
         arguments = step["arguments"]
@@ -180,21 +188,21 @@ def _shown_steps(steps: Sequence[Step], states: Sequence[StateAtHand]) -> list[d
     return shown
 
 
-def _is_regained(one: StateAtHand) -> bool:
+def _is_regained(state_at_hand: StateAtHand) -> bool:
     key = calling_key()
-    return one.held and key is not None and one.doc.lease.key == key
+    return state_at_hand.held and key is not None and state_at_hand.doc.lease.key == key
 
 
-def _skill(one: SkillAtHand) -> dict[str, Any]:
-    manifest = one.manifest
+def _skill(skill_at_hand: SkillAtHand) -> dict[str, Any]:
+    manifest = skill_at_hand.manifest
     if manifest is None:
-        return {"reference": one.reference, "problem": one.problem}
+        return {"reference": skill_at_hand.reference, "problem": skill_at_hand.problem}
     return {
-        "reference": one.reference,
+        "reference": skill_at_hand.reference,
         "manifestId": manifest.manifest_id,
         "skillName": manifest.name,
         "skillVersion": manifest.version,
-        "loaded": one.loaded,
+        "loaded": skill_at_hand.loaded,
         "directives": manifest.directives,
         "tools": [
             {"name": tool.name, "description": tool.description, "required": tool.required} for tool in manifest.tools

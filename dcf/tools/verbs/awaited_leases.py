@@ -130,11 +130,11 @@ def _work_of(app: "Application", wait: Wait, handed: Handed, *, unless_signed: b
     return work_shown(app, handed.workflow_id, leased, whole_input=wait.whole_input)
 
 
-def _give_back(app: "Application", given: Handed) -> None:
+def _give_back(app: "Application", handed: Handed) -> None:
     """Release a lease that nobody heard of, and have the state announced again."""
     with suppress(DcfError):  # then it expires
-        app.control_plane.release(given.workflow_id, lease.Release(state=given.state, token=given.token))
-        app.control_plane.hasten(given.workflow_id, given.state)
+        app.control_plane.release(handed.workflow_id, lease.Release(state=handed.state, token=handed.token))
+        app.control_plane.hasten(handed.workflow_id, handed.state)
 
 
 def asker_of(wait: Wait) -> Asker | None:

@@ -128,13 +128,13 @@ async def await_workflow_event(
 async def _awaited(app: "Application", wait: Wait, acknowledged: str | None) -> Answered[AwaitedEvent]:
     """Wait on the agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
     until, left = time.monotonic() + wait.timeout_s, wait.timeout_s
-    told: list[bool] = []
-    heard, are_wanted = told.append, partial(_are_to_lease_or_current, app, wait)
+    deliveries: list[bool] = []
+    heard, are_wanted = deliveries.append, partial(_are_to_lease_or_current, app, wait)
     while True:
         message = await app.reader.next(
             wait.agent_id, left, acknowledged=acknowledged, are_wanted=are_wanted, heard=heard
         )
-        was_there = told[0] if told else None
+        was_there = deliveries[0] if deliveries else None
         if message is None:
             late = await _unassigned(app, wait, None, was_there) if wait.unassigned else None
             return late or await _timeout(app, wait, was_there)
@@ -169,7 +169,7 @@ def _are_to_lease_or_current(app: "Application", wait: Wait, messages: Sequence[
 
 
 def _are_current(app: "Application", messages: Sequence[Message]) -> Sequence[bool]:
-    return app.notifications.are_current([found.event for found in messages])
+    return app.notifications.are_current([message.event for message in messages])
 
 
 async def _note_end(app: "Application", wait: Wait, message: Message) -> None:
@@ -185,12 +185,12 @@ async def _acknowledged(app: "Application", wait: Wait) -> str | None:
     """Return the message that the call acknowledges; one about a run of another project is left where it is."""
     if wait.ack_message_id is None:
         return None
-    found = _message_id(wait.ack_message_id)
+    message_id = _message_id(wait.ack_message_id)
     if current_caller().project is not None:
-        message = await anyio.to_thread.run_sync(app.inbox.read, wait.agent_id, found)
+        message = await anyio.to_thread.run_sync(app.inbox.read, wait.agent_id, message_id)
         if message is not None and await _is_elsewhere(app, message.event):
             return None
-    return found
+    return message_id
 
 
 async def _is_elsewhere(app: "Application", event: dict[str, Json]) -> bool:
@@ -225,8 +225,8 @@ async def _given_before(app: "Application", wait: Wait, acknowledged: str | None
         "target_state": handed.state,
         "control_plane": keys_of_state(RunKeys(handed.workflow_id), handed.state),
     }
-    found = {"acknowledged": was_there, "repeated": True, "event": event, "work": work}
-    return _answer("event", wait, steps_of(work, wait.agent_id), found)
+    members = {"acknowledged": was_there, "repeated": True, "event": event, "work": work}
+    return _answer("event", wait, steps_of(work, wait.agent_id), members)
 
 
 def _has_arrived(handed: Handed, acknowledged: str | None) -> bool:
@@ -249,12 +249,12 @@ async def _unassigned(
     """Return work that no agent is assigned to, if there is some; acknowledge an event with it."""
     from dcf.tools.verbs.unassigned_work import look  # noqa: PLC0415 - few waits need it
 
-    found = await look(app, wait)
-    if found is None:
+    unassigned = await look(app, wait)
+    if unassigned is None:
         return None
     if acknowledged is not None:
         was_there = await anyio.to_thread.run_sync(app.inbox.acknowledge, wait.agent_id, acknowledged)
-    event, work = found
+    event, work = unassigned
     members = {"acknowledged": was_there, "event": event, "work": work}
     return _answer("event", wait, steps_of(work, wait.agent_id), members)
 
@@ -266,8 +266,8 @@ async def _timeout(app: "Application", wait: Wait, acknowledged: bool | None) ->
     others = await anyio.to_thread.run_sync(app.desk.others_than, wait.agent_id) if may_be_misspelt else ()
     meant = closest(wait.agent_id, others)
     unknown = "" if meant is None else f" No run has anything for '{wait.agent_id}': did you mean '{meant}'?"
-    found = {"acknowledged": acknowledged, "hint": f"Call again to keep waiting.{unknown}"}
-    return _answer("timeout", wait, [wait_again(wait.agent_id, unassigned=wait.unassigned)], found)
+    members = {"acknowledged": acknowledged, "hint": f"Call again to keep waiting.{unknown}"}
+    return _answer("timeout", wait, [wait_again(wait.agent_id, unassigned=wait.unassigned)], members)
 
 
 def _event(
@@ -279,8 +279,8 @@ def _event(
     hint: str | None = None,
 ) -> Answered[AwaitedEvent]:
     """Return an event as it is, with what to do about it."""
-    found = {"message_id": message.message_id, "acknowledged": acknowledged, "event": message.event, "hint": hint}
-    return _answer("event", wait, calls or calls_about(message.event, wait.agent_id, message.message_id), found)
+    members = {"message_id": message.message_id, "acknowledged": acknowledged, "event": message.event, "hint": hint}
+    return _answer("event", wait, calls or calls_about(message.event, wait.agent_id, message.message_id), members)
 
 
 def _event_with(
@@ -290,14 +290,14 @@ def _event_with(
     shown = _SHOWN_WITH_WORK if event.get("payload") else _SHOWN_WITH_WORK[:4]
     about = {"workflow_id": event["workflow_id"], "target_state": event["target_state"]}
     about |= {name: event[name] for name in shown if event.get(name) is not None}
-    found = {"message_id": message.message_id, "acknowledged": acknowledged, "event": about, "work": work}
-    return _answer("event", wait, steps_of(work, wait.agent_id), found)
+    members = {"message_id": message.message_id, "acknowledged": acknowledged, "event": about, "work": work}
+    return _answer("event", wait, steps_of(work, wait.agent_id), members)
 
 
 def _answer(
-    says: str, wait: Wait, calls: Sequence[Mapping[str, Json]], found: Mapping[str, Json]
+    says: str, wait: Wait, calls: Sequence[Mapping[str, Json]], document: Mapping[str, Json]
 ) -> Answered[AwaitedEvent]:
-    return Answered(AwaitedEvent, {"agent_id": wait.agent_id, **found}, says=says, next=tuple(calls))
+    return Answered(AwaitedEvent, {"agent_id": wait.agent_id, **document}, says=says, next=tuple(calls))
 
 
 def _message_id(text: str) -> str:

@@ -136,8 +136,8 @@ def _told(on: "Application", workflow_id: str, result: StateResult, answer: Upda
             **what_failed(answer),
         }
     note = None if result.error_name is None else note_on(on, workflow_id, result.state, result.error_name)
-    told = {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}
-    return told if note is None else told | {"note": note}
+    members = {"code": "ok", "next_states": list(answer.next_states), "repeated": answer.repeated}
+    return members if note is None else members | {"note": note}
 
 
 add_tools(__name__)

@@ -145,12 +145,12 @@ def _overview(
     run = on.runs.overview(workflow_id, each=each, most=max(MOST, each))
     whole = run.as_json()
     document = on.control_plane.run(workflow_id).definition.document
-    beside = {
+    beginning = {
         "meta": whole["meta"] if with_meta else None,
         "more": whole["more"],
         "source_lines": lines_of_failed(document, whole["states"], whole["meta"].get("cause")),
     }
-    page, room = _Page(), Room(on.settings.max_result_bytes, beside)
+    page, room = _Page(), Room(on.settings.max_result_bytes, beginning)
     for path in following(list(run.states), after):
         outputs = {path: whole["outputs"][path]} if path in whole["outputs"] else {}
         if len(page.documents) == limit or not room.takes([path, whole["states"][path], outputs]):
@@ -160,7 +160,7 @@ def _overview(
         page.outputs |= outputs
     shown = {"states": page.documents, "outputs": page.outputs, "next_cursor": page.next_cursor}
     members = {"workflow_id": workflow_id, "inputs": {}, "provenance": marked("the agents of this run")}
-    return Answered(ReadControlPlane, {**members, **beside, **shown}, says=_standing(run))
+    return Answered(ReadControlPlane, {**members, **beginning, **shown}, says=_standing(run))
 
 
 def _standing(run: RunView) -> str:
@@ -215,15 +215,15 @@ def _page(on: "Application", wish: _Wish, room: Room) -> _Page:
         views = on.runs.each_inside(wish.workflow_id, wish.inside, **more)
     for name, view in views:
         shown = view.summary() if wish.summary else short_state(public_state(view.doc))
-        given, output = known(view.given), known(view.output)
-        if len(page.documents) == wish.limit or not room.takes([name, name, shown, given, output]):
+        state_input, output = known(view.given), known(view.output)
+        if len(page.documents) == wish.limit or not room.takes([name, name, shown, state_input, output]):
             page.next_cursor = last
             return page
         page.documents[name], page.readiness[name], last = shown, view.ready, name
         if not wish.summary:
             page.outputs[name] = output
         if view.given is not MISSING and (wish.with_ended or not view.doc.status.is_terminal):
-            page.inputs[name] = given
+            page.inputs[name] = state_input
     return page
 
 
@@ -333,8 +333,8 @@ def update_workflow_control_plane(
         "work": work[0] if work else None,
         "next": calls_after(request, workflow_id, owner_agent_id or answer.owner, answer, work[:1]) or None,
     }
-    told = f"Updated state '{state}' of run '{workflow_id}': {sentence_of(request, new_status, answer)}"
-    return Answered(UpdatedState, members, says=f"{told}{nothing}")
+    text = f"Updated state '{state}' of run '{workflow_id}': {sentence_of(request, new_status, answer)}"
+    return Answered(UpdatedState, members, says=f"{text}{nothing}")
 
 
 def _stored(on: "Application", workflow_id: str, state: str, refusal: AlreadyCompleted) -> dict[str, Json]:
@@ -355,8 +355,8 @@ def _status(word: str | None) -> Status | None:
         return None
     status = _STATUS_WORDS.get(word.strip().lower())
     if status is None:
-        said = word.strip().lower()
-        meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
+        word_read = word.strip().lower()
+        meant = _MEANT.get(word_read) or closest(word_read, _STATUS_WORDS)
         message = "new_status must be succeeded, failed, running or pending."
         send = "Send `new_status` succeeded with `output_json`, or failed with `error_name` and `error_message`."
         if meant is None:

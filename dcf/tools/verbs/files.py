@@ -100,12 +100,12 @@ def read_file(
 ) -> ReadFile | Refusal:
     """Read a file or a part of it; a long one continues at next_offset. Text is never cut inside a character."""
     most = min(_files_of(on).max_bytes, on.settings.max_result_bytes // _GROWTH)
-    wanted = min(length or most, most)
+    length_wanted = min(length or most, most)
     is_utf8 = encoding == "utf-8"
-    content = _files_of(on).read(path, offset, wanted + LONGEST if is_utf8 else wanted)
+    content = _files_of(on).read(path, offset, length_wanted + LONGEST if is_utf8 else length_wanted)
     if isinstance(content, Refusal):
         return content
-    skipped, data = utf8_piece(content.data, wanted) if is_utf8 else (0, content.data)
+    skipped, data = utf8_piece(content.data, length_wanted) if is_utf8 else (0, content.data)
     start = offset + skipped
     text = _decoded(data, encoding)
     if text is None:
@@ -187,8 +187,8 @@ def delete_path(
     recursive: Annotated[bool, Argument(means="Delete all that is in a directory.")] = False,
 ) -> DeletedPath | Refusal:
     """Remove a file, a link itself, or a directory; of a full one only with recursive=true."""
-    gone = _files_of(on).delete(path, recursive=recursive)
-    return gone if isinstance(gone, Refusal) else DeletedPath(path=gone, removed=True)
+    deletion = _files_of(on).delete(path, recursive=recursive)
+    return deletion if isinstance(deletion, Refusal) else DeletedPath(path=deletion, removed=True)
 
 
 @verb(

@@ -180,8 +180,8 @@ def _with_input(on: "Application", workflow_id: str, claimed: Leased) -> Leased:
     if claimed.given is not None:
         return claimed
     view = on.runs.read(workflow_id, (claimed.state,), whole_meta=False)
-    given = view.states[claimed.state].given
-    return replace(claimed, given=None if given is MISSING else given)
+    state_input = view.states[claimed.state].given
+    return replace(claimed, given=None if state_input is MISSING else state_input)
 
 
 @verb(
@@ -362,8 +362,8 @@ def _held_by_caller(refusal: StateRefusal, workflow_id: str, state: str, agent_i
         "`get_my_assignment` shows it again to a key bound to this agent. Otherwise wait until the lease expires: "
         "another process may work under your id.",
     )
-    held = {"workflow_id": workflow_id, "state": state, "lease_token": "<lease_token of the answer that leased it>"}
-    steps = [to_complete(held, agent_id, "If you have the token."), wait_for_event(agent_id)]
+    place = {"workflow_id": workflow_id, "state": state, "lease_token": "<lease_token of the answer that leased it>"}
+    steps = [to_complete(place, agent_id, "If you have the token."), wait_for_event(agent_id)]
     return RefusedWith(mine, {"ready": False, **_held(mine), "next": [step.as_json() for step in steps]})
 
 

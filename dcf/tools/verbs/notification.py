@@ -136,7 +136,7 @@ def _watched(on: "Application", workflow_id: str, targets: "Sequence[Target]") -
     """Return the calls after the start of a run: how its planner sees it, and how a worker gets its Task."""
     steps = planner_steps.watch(workflow_id, current_caller().agent_id)
     agents = [agent for target in targets for agent, _ in target.told]
-    agent = next((one for one in agents if on.platforms.kind_of(one) == MAILBOX), None)
+    agent = next((agent for agent in agents if on.platforms.kind_of(agent) == MAILBOX), None)
     return [step.as_json() for step in (steps if agent is None else [*steps, planner_steps.work_as(agent)])]
 
 
@@ -200,11 +200,11 @@ def notify_if_ready(
     on.usage.notified(account, _inboxes([target]))
     if not target.sent:
         why = "no_agent_assigned" if target.agent_id is None else "send_failed"
-        told = {"skipped": True, "skip_reason": why, "agent_id": target.agent_id}
-        return _not_delivered(workflow_id, [target], members | told)
-    told = {"agent_id": target.agent_id, "message_id": target.delivery.message_id, "run_id": target.delivery.run_id}
+        outcome = {"skipped": True, "skip_reason": why, "agent_id": target.agent_id}
+        return _not_delivered(workflow_id, [target], members | outcome)
+    outcome = {"agent_id": target.agent_id, "message_id": target.delivery.message_id, "run_id": target.delivery.run_id}
     following = [planner_steps.start(workflow_id).as_json()] if view.awaits_start else None
-    return Answered(NotifiedIfReady, {**members, "skipped": False, **told, "next": following})
+    return Answered(NotifiedIfReady, {**members, "skipped": False, **outcome, "next": following})
 
 
 def _value(payload: Json) -> Json:
@@ -247,9 +247,11 @@ def _not_delivered(workflow_id: str, failed: "list[Target]", members: Mapping[st
 
 def _mending(workflow_id: str, failed: "list[Target]") -> list[Step]:
     """Return the calls after which the agents can be told."""
-    if any(one.delivery.failure is Undelivered.UNKNOWN_AGENT for one in failed):
+    if any(delivery.delivery.failure is Undelivered.UNKNOWN_AGENT for delivery in failed):
         return [planner_steps.make_agents(workflow_id)]
-    missing = dict.fromkeys(name_of(one.state) for one in failed if one.agent_id is None and one.state is not None)
+    missing = dict.fromkeys(
+        name_of(delivery.state) for delivery in failed if delivery.agent_id is None and delivery.state is not None
+    )
     return planner_steps.assign(workflow_id, list(missing))
 
 

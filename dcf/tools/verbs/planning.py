@@ -126,7 +126,9 @@ def _unresolved(on: "Application", document: Json, definition: Definition) -> li
 
     if not has_binding(definition.document.get("asl")) and not any(definition.skills.values()):
         return []
-    problems = [one for one in judged(on, document, None, None).problems if one.stage in ("imports", "references")]
+    problems = [
+        problem for problem in judged(on, document, None, None).problems if problem.stage in ("imports", "references")
+    ]
     if not problems:
         return []
     more = f" There are {len(problems) - 1} more." if len(problems) > 1 else ""
@@ -242,8 +244,8 @@ def _put_away(on: "Application", workflow_id: str) -> None:
     planner = caller.agent_id or on.runs.read(workflow_id).planner_agent_id
     if planner is None:
         return
-    told = on.work.handed.find(asker_about(planner, caller.name, workflow_id))
-    about = [] if told is None or told.message_id is None else [told.message_id]
+    handed = on.work.handed.find(asker_about(planner, caller.name, workflow_id))
+    about = [] if handed is None or handed.message_id is None else [handed.message_id]
     if caller.agent_id is not None:
         about += [
             message.message_id

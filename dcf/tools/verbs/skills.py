@@ -200,19 +200,19 @@ def load_skill(
     comes_later = not (loaded.already or on.platforms.equipper_of(agent_id).tools_at_once)
     if comes_later and workflow_id is not None and state is not None:
         on.control_plane.hasten(workflow_id, state)
-    held = loaded.holding
+    holding = loaded.holding
     word = "is loaded already" if loaded.already else "loaded"
     members = {
         "ok": True,
         "exit_code": 0,
-        "manifest_id": held.manifest_id,
+        "manifest_id": holding.manifest_id,
         "agent_id": agent_id,
         "already_loaded": loaded.already,
-        "added": _ids(held.directives_id, held.tool_ids, held.data_ids),
+        "added": _ids(holding.directives_id, holding.tool_ids, holding.data_ids),
         "warnings": list(loaded.warnings),
         **({} if is_equipped else as_instructions(manifest, loaded.plan)),
     }
-    says = f"Skill '{held.name}' v{held.version} {word} (manifest {held.manifest_id})."
+    says = f"Skill '{holding.name}' v{holding.version} {word} (manifest {holding.manifest_id})."
     return Answered(LoadedSkill, members, says=says)
 
 
@@ -246,13 +246,13 @@ def unload_skill(
     """Take a skill from an agent when its state is done; what another skill uses stays."""
     refuse_other_agents(on, current_caller(), agent_id)
     done = on.equipment.unload(agent_id, manifest_id)
-    held = done.holding
+    holding = done.holding
     members: dict[str, Any] = {"manifest_id": None, "agent_id": agent_id, "warnings": list(done.warnings)}
-    if held is None:
+    if holding is None:
         return Answered(UnloadedSkill, members)
-    detached = [held.tools[name].tool_id for name in held.detach]
-    removed = _ids(held.directives_id, [tool_id for tool_id in detached if tool_id is not None], held.data_ids)
-    return Answered(UnloadedSkill, {**members, "manifest_id": held.manifest_id, "removed": removed})
+    detached = [holding.tools[name].tool_id for name in holding.detach]
+    removed = _ids(holding.directives_id, [tool_id for tool_id in detached if tool_id is not None], holding.data_ids)
+    return Answered(UnloadedSkill, {**members, "manifest_id": holding.manifest_id, "removed": removed})
 
 
 def _listed(on: "Application", skillset: Skillset, cursor: str | None, limit: int) -> Answered[ListedSkills]:

@@ -146,9 +146,9 @@ def start_run(
         definition_ref=on.catalogue.pin(definition_ref, project),
     )
     request = None if request_id is None else request_to_start(wish, request_id)
-    asked = Start(wish=wish, request=request, reason=reason, bound_to=bound_to())
+    start = Start(wish=wish, request=request, reason=reason, bound_to=bound_to())
     unknown = unknown_agents(on, wish.agents)
-    answer = on.starting.start(asked, to_keep=entry if sent is None or keep else None)
+    answer = on.starting.start(start, to_keep=entry if sent is None or keep else None)
     if isinstance(answer, Refusal):
         return RefusedWith(answer, {"workflow_id": run})
     if answer.existed:
@@ -237,7 +237,7 @@ def rerun(
     require_planner(on, workflow_id)
     definition = on.control_plane.run(workflow_id).definition
     new = new_workflow_id or id_for(definition, request_id, whose_requests(), workflow_id)
-    asked = Rerun(
+    rerun = Rerun(
         workflow_id=new,
         run_input=() if input is MISSING else (input,),
         from_state=from_state,
@@ -245,8 +245,8 @@ def rerun(
         created_by=current_caller().name,
         reason=reason,
     )
-    unknown = unknown_agents(on, asked.agents)
-    answer = on.starting.rerun(workflow_id, asked, request_id)
+    unknown = unknown_agents(on, rerun.agents)
+    answer = on.starting.rerun(workflow_id, rerun, request_id)
     if isinstance(answer, Refusal):
         return RefusedWith(answer, {"workflow_id": new})
     return _started(answer, definition, new, [], unknown)

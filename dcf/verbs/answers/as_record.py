@@ -17,10 +17,10 @@ class AsRecord:
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the schema of the record. It is made only when somebody wants a schema."""
-        found = handler(TypeAdapter(self.record).core_schema)
+        schema = handler(TypeAdapter(self.record).core_schema)
         spread = [item.name for item in fields(self.record) if item.metadata == SPREAD]
         if spread:
-            shape = handler.resolve_ref_schema(found)
+            shape = handler.resolve_ref_schema(schema)
             shape["properties"] = {name: part for name, part in shape["properties"].items() if name not in spread}
             shape["additionalProperties"] = True
-        return found
+        return schema

@@ -56,9 +56,9 @@ def _unknown_warning(unknown: Sequence[str]) -> list[str]:
         return []
     named = ", ".join(f"'{escaped(agent_id)}'" for agent_id in unknown[:_NAMED])
     more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
-    who = f"dcf does not know these agents: {named}{more}."
+    unknown_agents = f"dcf does not know these agents: {named}{more}."
     why = "None of them was registered, has an inbox or a key of its own, or called dcf in the last days."
-    return [f"{who} {why} Check the spelling; an agent that comes later gets its work then."]
+    return [f"{unknown_agents} {why} Check the spelling; an agent that comes later gets its work then."]
 
 
 def warnings_of(definition: Definition, meta: Mapping[str, Json], unknown: Sequence[str]) -> list[str]:
@@ -75,7 +75,7 @@ def warnings_of(definition: Definition, meta: Mapping[str, Json], unknown: Seque
 
 
 def defaulted(
-    given: Json, definition: Definition, agents: Mapping[str, tuple[str, ...]], *, chosen_id: str | None
+    document: Json, definition: Definition, agents: Mapping[str, tuple[str, ...]], *, chosen_id: str | None
 ) -> list[str]:
     """Return what the caller left open, and what was taken instead.
 
@@ -84,7 +84,7 @@ def defaulted(
     bound = ((name, agent) for name, agent in definition.bound.items() if name not in agents)
     return [
         *([] if chosen_id is None else [f"workflow_id: {chosen_id}"]),
-        *(defaults_of(given) if isinstance(given, Mapping) else ()),
+        *(defaults_of(document) if isinstance(document, Mapping) else ()),
         *(f"agent of '{escaped(name)}': {agent} (agent_ref)" for name, agent in bound),
     ]
 

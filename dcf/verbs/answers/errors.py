@@ -7,5 +7,5 @@ from dcf.verbs.registry import printable
 
 def note_on(app: Application, workflow_id: str, state: str, error: str) -> str | None:
     """Return what is to be said about the name of a failure that was taken; None if nothing is."""
-    found = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
-    return None if found is None else printable(found)
+    unlisted_error = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
+    return None if unlisted_error is None else printable(unlisted_error)

@@ -57,8 +57,8 @@ def guide_failure(
     arguments = {name: value for name, value in sent.items() if name not in fields or is_listed(fields[name])}
     if isinstance(error, AlmostRight):
         return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, corrected.")]
-    said = spec.acts_as and arguments.get(spec.acts_as)
-    agent_id = caller.agent_id or (said if isinstance(said, str) else None)
+    speaker = spec.acts_as and arguments.get(spec.acts_as)
+    agent_id = caller.agent_id or (speaker if isinstance(speaker, str) else None)
     meant = _meant(app, error, arguments, caller.project) if Scope.READ in caller.scopes else None
     calls = _after_refusal(spec, error.code, arguments.get, agent_id)
     allowed = _allowed(calls, caller)
@@ -79,8 +79,8 @@ def _may_call(call: Call, caller: Caller) -> bool:
 
 
 def _agent_of(spec: ToolSpec, checked: Arguments, caller: Caller) -> str | None:
-    said = None if spec.acts_as is None else getattr(checked, spec.acts_as)
-    return said or caller.agent_id
+    speaker = None if spec.acts_as is None else getattr(checked, spec.acts_as)
+    return speaker or caller.agent_id
 
 
 def _meant(
@@ -92,20 +92,20 @@ def _meant(
         return None
     if isinstance(error, UnknownRun):
         page = app.run_list.list_runs(RunQuery(limit=_NEWEST_RUNS, project=project))
-        found = closest(run, (row.workflow_id for row in page.rows))
-        return None if found is None else ("workflow_id", found)
+        similar = closest(run, (row.workflow_id for row in page.rows))
+        return None if similar is None else ("workflow_id", similar)
     if not isinstance(error, UnknownState):
         return None
     named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)
     if named is None:
         return _states_meant(app, run, arguments.get("states_json"))
-    found = _state_like(_paths_of(app, run), str(arguments[named]))
-    return None if found is None else (named, found)
+    similar = _state_like(_paths_of(app, run), str(arguments[named]))
+    return None if similar is None else (named, similar)
 
 
-def _states_meant(app: Application, run: str, said: Json) -> tuple[str, str] | None:
+def _states_meant(app: Application, run: str, text: Json) -> tuple[str, str] | None:
     """Return the list of states, as JSON text, with the paths that are most like those that there are not."""
-    names = parse(said, name="states_json") if isinstance(said, str) else said
+    names = parse(text, name="states_json") if isinstance(text, str) else text
     if not isinstance(names, list) or len(names) > _MOST_NAMES:
         return None
     paths = _paths_of(app, run)
@@ -131,13 +131,13 @@ def _paths_in(machine: Machine, scope: str = "") -> Iterator[str]:
                 yield from _paths_in(branch, open_scope(path, index))
 
 
-def _state_like(paths: list[str], said: str) -> str | None:
+def _state_like(paths: list[str], spoken: str) -> str | None:
     """Return the path that is, or whose name is, most like what was said."""
-    if said in paths:
-        return said
+    if spoken in paths:
+        return spoken
     by_name = {name_of(path).casefold(): path for path in reversed(paths)}
-    found = by_name.get(said.rpartition("/")[2].casefold()) or closest(said, paths)
-    return found or by_name.get((closest(said.rpartition("/")[2], by_name) or "").casefold())
+    by_likeness = by_name.get(spoken.rpartition("/")[2].casefold()) or closest(spoken, paths)
+    return by_likeness or by_name.get((closest(spoken.rpartition("/")[2], by_name) or "").casefold())
 
 
 def _after_refusal(spec: ToolSpec, code: str, named: Callable[[str], Json], agent_id: str | None) -> list[Call]:
@@ -204,8 +204,8 @@ def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
 
 def _kept(checked: Any, _: Any, agent_id: str | None) -> list[Call]:
     """Return what follows a renewal: the result, when the work is done."""
-    held: Call = {"workflow_id": checked.workflow_id, "state": checked.state, "lease_token": checked.lease_token}
-    return [to_complete(held, agent_id).as_json()]
+    lease: Call = {"workflow_id": checked.workflow_id, "state": checked.state, "lease_token": checked.lease_token}
+    return [to_complete(lease, agent_id).as_json()]
 
 
 def _waiting(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
@@ -230,8 +230,8 @@ def _looked_at(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
 
 def _wait_or_list(agent_id: str | None, planner: str | None, why: str, **which: Json) -> list[Call]:
     """Return what brings an agent its next event; for a caller who may be the planner or not also the list of runs."""
-    told = agent_id or planner
-    waits = [] if told is None else [wait_again(told, why=why)]
+    waiter = agent_id or planner
+    waits = [] if waiter is None else [wait_again(waiter, why=why)]
     listed = Step(tool="list_runs", arguments=which, why="It shows how the runs stand.").as_json()
     return [*waits, listed] if agent_id is None else waits
 
@@ -277,8 +277,8 @@ def _to_be_judged(checked: Arguments, answer: Any, agent_id: str | None) -> list
         return []
     row = answer.gates[0]
     event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
-    beside = [{name: value for name, value in gate.items() if name != "output"} for gate in answer.gates]
-    if row.get("criteria") and len(dump(beside)) > _LONG_PAGE:
+    gates = [{name: value for name, value in gate.items() if name != "output"} for gate in answer.gates]
+    if row.get("criteria") and len(dump(gates)) > _LONG_PAGE:
         event["criteria"] = ["<a criterion of the gate, as it stands; so for each>"]
     return [step.as_json() for step in to_judge(event, agent_id)]
 
@@ -296,9 +296,9 @@ def _to_be_answered(checked: Arguments, answer: Any, agent_id: str | None) -> li
     if "gate" in row:
         return []
     names = [choice if isinstance(choice, str) else choice["name"] for choice in row.get("choices", ())]
-    asked: Call = {name: row[name] for name in ("workflow_id", "state", "epoch")}
-    asked |= {"choice": f"<one of: {', '.join(names)}>", "agent_id": agent_id}
-    return [Step(tool="answer_human_task", arguments=asked, why="This answers what has waited longest.").as_json()]
+    question: Call = {name: row[name] for name in ("workflow_id", "state", "epoch")}
+    question |= {"choice": f"<one of: {', '.join(names)}>", "agent_id": agent_id}
+    return [Step(tool="answer_human_task", arguments=question, why="This answers what has waited longest.").as_json()]
 
 
 AFTER: Final[Mapping[str, After]] = {

@@ -60,11 +60,11 @@ def unknown_tool(name: str, offered: Mapping[str, str]) -> dict[str, Json]:
 
 def _with_words_of(name: str, offered: Mapping[str, str]) -> str | None:
     """Return the tool that has most words of a name in common, in its name or description; none if none has any."""
-    wanted = set(_NAME.findall(name.lower().replace("_", " ")))
-    shared = {tool: len(wanted & _words(tool, told)) for tool, told in offered.items()}
+    words_called = set(_NAME.findall(name.lower().replace("_", " ")))
+    shared = {tool: len(words_called & _words(tool, description)) for tool, description in offered.items()}
     best = max(shared, key=lambda tool: shared[tool], default=None)
     return best if best is not None and shared[best] else None
 
 
-def _words(tool: str, told: str) -> set[str]:
-    return set(_NAME.findall(f"{tool.replace('_', ' ')} {told}".lower()))
+def _words(tool: str, description: str) -> set[str]:
+    return set(_NAME.findall(f"{tool.replace('_', ' ')} {description}".lower()))

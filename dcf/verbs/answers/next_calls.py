@@ -25,11 +25,11 @@ def wait_again(
     agent_id: str, acknowledged: str | None = None, why: str | None = None, *, unassigned: bool = False
 ) -> Call:
     """Return the call that waits for the next event; its id is new, so that a repetition of it finds its work again."""
-    found = wait_for_event(agent_id)
+    step = wait_for_event(agent_id)
     more: dict[str, Json] = {} if acknowledged is None else {"ack_message_id": acknowledged}
     more |= {"unassigned": True} if unassigned else {}
-    arguments = found.arguments | more | {"request_id": secrets.token_hex(4)}
-    return Step(tool=found.tool, arguments=arguments, why=why or found.why).as_json()
+    arguments = step.arguments | more | {"request_id": secrets.token_hex(4)}
+    return Step(tool=step.tool, arguments=arguments, why=why or step.why).as_json()
 
 
 def calls_about(event: Json, agent_id: str, message_id: str) -> list[Call]:
@@ -44,10 +44,10 @@ def calls_after_refusal(code: str, named: Named, agent_id: str | None) -> list[C
     """Return the next legal calls of a worker whose call was refused; None where the hint says all there is to say."""
     where: Call = {"workflow_id": named("workflow_id"), "state": named("state")}
     if code == "lease_expired":
-        held = where | {"lease_token": named("lease_token")}
+        lease = where | {"lease_token": named("lease_token")}
         why = "A finished result may still be delivered with this token, unless another agent has it."
         return [
-            to_complete(held, agent_id, why).as_json(),
+            to_complete(lease, agent_id, why).as_json(),
             _to_lease(where, agent_id, "Or lease it again, to continue."),
         ]
     if code in _TO_BE_LEASED and where["state"] is not None:

@@ -17,9 +17,9 @@ _MOST_NAMED = 5
 
 def sentence_of(request: Update, word: str | None, answer: Updated) -> str:
     """Return the outcome for the state in words; `word` is the status that the caller asked for."""
-    said = "" if word is None or word == answer.status else f" ('{word}' means {answer.status})"
+    text = "" if word is None or word == answer.status else f" ('{word}' means {answer.status})"
     if answer.repeated:
-        return f"{answer.status}{said}, as an identical call wrote before; nothing was written now."
+        return f"{answer.status}{text}, as an identical call wrote before; nothing was written now."
     if request.is_partial:
         return "still yours; what you sent is stored." if answer.output_written else "still yours."
     if request.status is Status.PENDING:
@@ -27,8 +27,8 @@ def sentence_of(request: Update, word: str | None, answer: Updated) -> str:
     if answer.doc.waits_outside:
         return "handed over; it waits for its task token."
     if request.status is Status.FAILED or answer.status is Status.FAILED:
-        return f"failed{said}{_after_failure(answer)}"
-    return f"succeeded{said}{', and its output is stored' if answer.output_written else ''}."
+        return f"failed{text}{_after_failure(answer)}"
+    return f"succeeded{text}{', and its output is stored' if answer.output_written else ''}."
 
 
 def reason_for_nothing(answer: Updated) -> str:
@@ -46,10 +46,10 @@ def calls_after(
 ) -> list[dict[str, Json]]:
     """Return the calls to make after a write: on with the work that came, or with the state itself, or wait."""
     if work:
-        return [step for one in work for step in steps_of(one, agent_id)]
+        return [step for work in work for step in steps_of(work, agent_id)]
     if request.is_partial and answer.doc.lease.is_held_with(request.token):
-        held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
-        return [to_complete(held, agent_id).as_json()]
+        lease: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
+        return [to_complete(lease, agent_id).as_json()]
     return [] if agent_id is None else [wait_again(agent_id)]
 
 
@@ -61,14 +61,14 @@ def calls_after_rejection(
         return [wait_again(agent_id)]
     if refusal.code not in ("output_invalid", "needs_work"):
         return None
-    held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
-    return [to_complete(held, agent_id).as_json()]
+    work: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
+    return [to_complete(work, agent_id).as_json()]
 
 
 def what_failed(refusal: Refusal) -> dict[str, Json]:
     """Return the criteria that a gate found to fail, as a member of an answer, where there are some."""
-    found = refusal.failed_criteria if isinstance(refusal, HeldUp) else ()
-    return {"failed_criteria": [dict(one) for one in found]} if found else {}
+    failed_criteria = refusal.failed_criteria if isinstance(refusal, HeldUp) else ()
+    return {"failed_criteria": [dict(criterion) for criterion in failed_criteria]} if failed_criteria else {}
 
 
 def _after_failure(answer: Updated) -> str:

@@ -22,8 +22,8 @@ def fitting(items: Sequence[Json], max_bytes: int) -> int:
 class Room:
     """The bytes left for items on a page. The first item always fits, however large."""
 
-    def __init__(self, max_bytes: int, *beside: Json) -> None:
-        self._left = max_bytes - _OVERHEAD - sum(map(byte_length, beside))
+    def __init__(self, max_bytes: int, *members: Json) -> None:
+        self._left = max_bytes - _OVERHEAD - sum(map(byte_length, members))
         self._empty = True
 
     def takes(self, item: Json) -> bool:

@@ -27,11 +27,11 @@ def describe_language() -> Step:
 
 def after_validation(open_tasks: Collection[str], assigned: Mapping[str, Json], *, has_templates: bool) -> list[Step]:
     """Return the calls that run a valid workflow. Tasks that name templates get agents that are made from them."""
-    given: dict[str, Json] = {"workflow_json": _SAME}
+    arguments: dict[str, Json] = {"workflow_json": _SAME}
     agents = {**assigned, **agents_map_for(open_tasks)}
-    given |= {"agents_map_json": agents} if agents else {}
-    given["input_json"] = _INPUT
-    begin = Step(tool="start_run", arguments=given, why="It creates the run and tells the first agents.")
+    arguments |= {"agents_map_json": agents} if agents else {}
+    arguments["input_json"] = _INPUT
+    begin = Step(tool="start_run", arguments=arguments, why="It creates the run and tells the first agents.")
     return [begin, make_agents("<workflow_id of the answer>")] if has_templates else [begin]
 
 

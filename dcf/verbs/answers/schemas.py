@@ -19,11 +19,11 @@ _NULL: Final[Mapping[str, Json]] = {"type": "null"}
 def answer_schema(spec: ToolSpec) -> dict[str, Json]:
     """Return the schema of all answers of a tool: its fields with their types, and those that are never left out."""
     spec.build()
-    found = spec.answer.model_json_schema()
-    left_out, records = spec.answer.may_be_left_out(), found.get("$defs", {})
+    schema = spec.answer.model_json_schema()
+    left_out, records = spec.answer.may_be_left_out(), schema.get("$defs", {})
     fields = {
         name: _plain(_never_null(part) if name in left_out else part, records)
-        for name, part in found["properties"].items()
+        for name, part in schema["properties"].items()
     }
     needed = [name for name in fields if name not in left_out and name not in spec.answer.of_some]
     return {"type": "object", "properties": fields, "required": needed}
@@ -40,17 +40,17 @@ def _plain(part: Mapping[str, Json], records: Mapping[str, Json]) -> dict[str, J
         return _plain(records[part["$ref"].removeprefix(_REFERENCE)], records)
     if "anyOf" in part:
         return _one_of([_plain(kind, records) for kind in part["anyOf"]])
-    found: dict[str, Json] = {name: part[name] for name in ("type", "enum", "required") if name in part}
+    plain: dict[str, Json] = {name: part[name] for name in ("type", "enum", "required") if name in part}
     if "const" in part:
-        found["enum"] = [part["const"]]
+        plain["enum"] = [part["const"]]
     for name in ("items", "additionalProperties"):
         if isinstance(part.get(name), Mapping) and (inner := _plain(part[name], records)):
-            found[name] = inner
+            plain[name] = inner
     if "properties" in part:
-        found["properties"] = {name: _plain(field, records) for name, field in part["properties"].items()}
+        plain["properties"] = {name: _plain(field, records) for name, field in part["properties"].items()}
         if part.get("additionalProperties") is True:
-            found["additionalProperties"] = True
-    return found
+            plain["additionalProperties"] = True
+    return plain
 
 
 def _one_of(kinds: list[dict[str, Json]]) -> dict[str, Json]:

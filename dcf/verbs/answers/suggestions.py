@@ -57,21 +57,21 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 """Names of arguments as other tools, answers or people call them."""
 
 
-def argument_meant(name: str, known: Sequence[str], given: Iterable[str]) -> str | None:
+def argument_meant(name: str, known: Sequence[str], present: Iterable[str]) -> str | None:
     """Return the argument that a name stands for which the tool does not have; none that was given as well."""
-    left = [one for one in known if one not in set(given)]
-    by_custom = next((one for one in _OTHER_NAMES.get(name.lower(), ()) if one in left), None)
+    left = [argument for argument in known if argument not in set(present)]
+    by_custom = next((argument for argument in _OTHER_NAMES.get(name.lower(), ()) if argument in left), None)
     return by_custom or closest(name, left)
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
     """Return the one of these words that is most like the given one; None if none is."""
-    usable = [one for one in islice(words, _MOST) if len(one) <= _LONGEST]
+    usable = [word for word in islice(words, _MOST) if len(word) <= _LONGEST]
     if len(word) > _LONGEST or not usable:
         return None
-    folded = {one.casefold(): one for one in reversed(usable)}
-    found = get_close_matches(word.casefold(), folded, n=1, cutoff=_ALIKE)
-    return folded[found[0]] if found else None
+    folded = {argument.casefold(): argument for argument in reversed(usable)}
+    matches = get_close_matches(word.casefold(), folded, n=1, cutoff=_ALIKE)
+    return folded[matches[0]] if matches else None
 
 
 def call_again(tool: str, arguments: Mapping[str, Json], renamed: Mapping[str, str], why: str) -> dict[str, Json]:

@@ -36,33 +36,33 @@ _LEFT_OUT: Final = (
 def work_shown(app: "Application", workflow_id: str, leased: Leased, *, whole_input: bool = False) -> dict[str, Json]:
     """Return the work of a lease that was granted; a long input is left out, unless it is wanted whole."""
     state, doc, lease = leased.state, leased.doc, leased.doc.lease
-    found: dict[str, Json] = {"workflow_id": workflow_id, "state": state, "lease_token": lease.token}
-    found |= _times(doc)
-    found["attempt"], found["epoch"], found["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
-    found |= tracing.of_attempt(workflow_id, state, lease.epoch)
+    work: dict[str, Json] = {"workflow_id": workflow_id, "state": state, "lease_token": lease.token}
+    work |= _times(doc)
+    work["attempt"], work["epoch"], work["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
+    work |= tracing.of_attempt(workflow_id, state, lease.epoch)
     if doc.visit is not None:
-        found["task_token"] = app.callbacks.token_of(workflow_id, state, doc)
+        work["task_token"] = app.callbacks.token_of(workflow_id, state, doc)
     definition = app.control_plane.transactions.run_with(workflow_id, state).definition
-    told = brief_of(definition, state, leased.given).as_json()
-    if "skills" in told:
-        told["skills"] = _skills(app, definition, state, lease.owner_agent_id)
-    found |= told
+    brief = brief_of(definition, state, leased.given).as_json()
+    if "skills" in brief:
+        brief["skills"] = _skills(app, definition, state, lease.owner_agent_id)
+    work |= brief
     if doc.last_error is not None:
-        found["last_error"] = doc.last_error
+        work["last_error"] = doc.last_error
     if doc.parked is not None:
-        found["parked"] = {"times": doc.parked.count, "seconds": doc.parked.seconds}
+        work["parked"] = {"times": doc.parked.count, "seconds": doc.parked.seconds}
     if doc.attached and doc.has("questions"):
-        found["questions"] = app.talking.questions_of(workflow_id, state, doc)
-    found |= _warned(app, workflow_id, leased, definition)
+        work["questions"] = app.talking.questions_of(workflow_id, state, doc)
+    work |= _warned(app, workflow_id, leased, definition)
     if doc.attached and doc.has("gated"):
-        found |= app.gates.sent_back(workflow_id, state)
-    found["provenance"] = mark_of_input(state, doc)
+        work |= app.gates.sent_back(workflow_id, state)
+    work["provenance"] = mark_of_input(state, doc)
     size = 0 if whole_input else len(dump(leased.given))
     if size > LONGEST_INPUT:
-        found["input_left_out"] = _LEFT_OUT.format(size=size, key=app.runs.input_key(workflow_id, state))
+        work["input_left_out"] = _LEFT_OUT.format(size=size, key=app.runs.input_key(workflow_id, state))
     else:
-        found["input"] = leased.given
-    return found
+        work["input"] = leased.given
+    return work
 
 
 def _times(doc: StateDoc) -> dict[str, Json]:
@@ -98,7 +98,7 @@ def claimed_work(
 
 def steps_of(work: Mapping[str, Json], agent_id: str | None) -> list[dict[str, Json]]:
     """Return the calls to make for work: load what must be loaded first, then write the result."""
-    missing = [one["manifestId"] for one in work.get("skills", ()) if one.get("load")]
+    missing = [skill["manifestId"] for skill in work.get("skills", ()) if skill.get("load")]
     steps: list[Step] = load_skills(work["workflow_id"], work["state"], agent_id or "", missing)
     if "input_left_out" in work:
         steps.append(read_input(work, agent_id))
@@ -107,18 +107,18 @@ def steps_of(work: Mapping[str, Json], agent_id: str | None) -> list[dict[str, J
 
 def _read_again(app: "Application", workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
     """Return the leases that are still held, with the documents of their states and the inputs."""
-    found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
-    assert found.meta is not None, "read() raises for a run that does not exist"
+    view = app.control_plane.read(workflow_id, with_scopes(claim.state for claim in claims), whole_meta=False)
+    assert view.meta is not None, "read() raises for a run that does not exist"
     return [
         replace(
-            one,
+            claim,
             doc=doc,
-            given=found.inputs.get(one.state),
-            entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
+            given=view.inputs.get(claim.state),
+            entry_epoch=entry_epoch_of(claim.state, view.states.get, view.meta),
         )
-        for one in claims
-        if (doc := found.states.get(one.state)) is not None
-        and doc.lease.is_held_with(one.doc.lease.token)
+        for claim in claims
+        if (doc := view.states.get(claim.state)) is not None
+        and doc.lease.is_held_with(claim.doc.lease.token)
         and not doc.status.is_terminal
     ]
 
@@ -126,17 +126,17 @@ def _read_again(app: "Application", workflow_id: str, claims: Sequence[Leased]) 
 def _skills(app: "Application", definition: Definition, state: str, agent_id: str | None) -> list[Json]:
     """Return the skills of a state: to be loaded where the platform has blocks, elsewhere with their texts."""
     is_loading = agent_id is not None and app.platforms.equips(agent_id)
-    found = app.desk.skills_of(definition, state, agent_id if is_loading else None)
-    return [_skill(app, one, is_loading=is_loading) for one in found]
+    skills = app.desk.skills_of(definition, state, agent_id if is_loading else None)
+    return [_skill(app, skill, is_loading=is_loading) for skill in skills]
 
 
-def _skill(app: "Application", one: "SkillAtHand", *, is_loading: bool) -> dict[str, Json]:
-    manifest = one.manifest
+def _skill(app: "Application", skill: "SkillAtHand", *, is_loading: bool) -> dict[str, Json]:
+    manifest = skill.manifest
     if manifest is None:
-        return {"manifestId": one.reference, "problem": one.problem}
+        return {"manifestId": skill.reference, "problem": skill.problem}
     shown: dict[str, Json] = {"manifestId": manifest.manifest_id, "name": manifest.name}
     if is_loading:
-        return shown if one.loaded else shown | {"load": True}
+        return shown if skill.loaded else shown | {"load": True}
     if manifest.tools:
         shown["tools"] = [tool.name for tool in manifest.tools]
     return shown | app.equipment.told(manifest)

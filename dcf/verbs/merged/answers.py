@@ -26,14 +26,14 @@ class Asked:
     shown: AbstractSet[str]
 
 
-def as_listed(payload: Mapping[str, Json], asked: Asked) -> Mapping[str, Json]:
+def as_listed(payload: Mapping[str, Json], request: Asked) -> Mapping[str, Json]:
     """Return an answer in the words of lists; calls of tools that are not shown are left out.
 
     A caller of a tool that is not shown may call it again. It gets all calls if the list has none of them.
     """
-    texts = _texts(payload, asked)
-    if payload["code"] == "forbidden" and (ways := _open_ways(asked)):
-        texts["hint"] = f"{texts['hint']} This key may call {asked.tool} {ways}."
+    texts = _texts(payload, request)
+    if payload["code"] == "forbidden" and (ways := _open_ways(request)):
+        texts["hint"] = f"{texts['hint']} This key may call {request.tool} {ways}."
     if isinstance(payload.get("language"), str):
         texts["language"] = worded(payload["language"], Tools())
     if "findings" in payload:
@@ -41,28 +41,28 @@ def as_listed(payload: Mapping[str, Json], asked: Asked) -> Mapping[str, Json]:
     if payload.get("next") is None:
         return {**payload, **texts}
     steps = [_step(step) for step in payload["next"]]
-    listed = [step for step in steps if step["tool"] in asked.shown or step["tool"] == asked.tool]
-    return {**payload, **texts, "next": listed if listed or asked.tool in asked.shown else steps}
+    listed = [step for step in steps if step["tool"] in request.shown or step["tool"] == request.tool]
+    return {**payload, **texts, "next": listed if listed or request.tool in request.shown else steps}
 
 
-def _texts(payload: Mapping[str, Json], asked: Asked) -> dict[str, Json]:
+def _texts(payload: Mapping[str, Json], request: Asked) -> dict[str, Json]:
     """Return the sentences of an answer. Those about a wrong argument have its name without backticks."""
-    language, names = Tools(asked.tool), outer_names(asked.tool, asked.verb)
+    language, names = Tools(request.tool), outer_names(request.tool, request.verb)
     is_about_arguments = payload["code"] == "invalid_argument"
-    said = {name: payload[name] for name in ("status", "error", "hint") if isinstance(payload.get(name), str)}
+    sentences = {name: payload[name] for name in ("status", "error", "hint") if isinstance(payload.get(name), str)}
     bare = {"error", "hint"} if is_about_arguments else {"error"}
     return {
-        name: message_worded(text, language, asked.verb, names if is_about_arguments else ())
+        name: message_worded(text, language, request.verb, names if is_about_arguments else ())
         if name in bare
-        else worded(text, language, asked.verb)
-        for name, text in said.items()
+        else worded(text, language, request.verb)
+        for name, text in sentences.items()
     }
 
 
-def _open_ways(asked: Asked) -> str:
+def _open_ways(request: Asked) -> str:
     """Return in what other ways the caller may call the tool."""
-    others = (choice for merge in MERGES if merge.name == asked.tool for choice in merge.choices)
-    ways = (choice.said() for choice in others if TABLE[choice.verb].scope in asked.scopes)
+    others = (choice for merge in MERGES if merge.name == request.tool for choice in merge.choices)
+    ways = (choice.said() for choice in others if TABLE[choice.verb].scope in request.scopes)
     return ", or ".join(f"with {way}" for way in dict.fromkeys(ways) if way)
 
 

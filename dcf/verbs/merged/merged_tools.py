@@ -96,11 +96,11 @@ class MergedTool:
         return self._served[choice.verb], {**own, **choice.fixed}
 
     def _chosen(self, arguments: Mapping[str, Json]) -> Choice:
-        found = next((choice for choice in self._choices if choice.fits(arguments)), None)
-        if found is None:
+        chosen = next((choice for choice in self._choices if choice.fits(arguments)), None)
+        if chosen is None:
             names = sorted({name for choice in self._choices for name in choice.by})
             raise InvalidArgument(f"The call says nothing that is known as {', '.join(names)}.")
-        return found
+        return chosen
 
     def _says_nothing(self, name: str, value: Json) -> bool:
         return value is None or (value is False and name in self._choosing)
@@ -128,8 +128,8 @@ class MergedTool:
     def _misplaced(self, choice: Choice, foreign: Sequence[str], sent: AbstractSet[str]) -> InvalidArgument:
         """Return the refusal of arguments that do not go with the rest: what to leave out, or with what they go."""
         takers = [item for item in self._choices if item is not choice and self._takes(item).keys() >= {*foreign}]
-        found = dict.fromkeys(filter(None, (self._way(item, foreign, sent) for item in takers)))
-        ways = [way for way in found if not any(way.startswith(f"{other} and ") for other in found)]
+        result = dict.fromkeys(filter(None, (self._way(item, foreign, sent) for item in takers)))
+        ways = [way for way in result if not any(way.startswith(f"{other} and ") for other in result)]
         names, verb = _listed(foreign), "do" if len(foreign) > 1 else "does"
         how = f"with {choice.said()}" if choice.said() else "with the rest of this call"
         them = "them" if len(foreign) > 1 else "it"
@@ -185,8 +185,8 @@ class MergedTool:
     def _chooser(self, name: str, values: tuple[Json, ...]) -> tuple[Any, Any]:
         kind: Any = bool if True in values else Literal[values]
         always = all(name in choice.by for choice in self._choices)
-        said = Field(... if always else None, description=self._merge.about[name], examples=[values[0]])
-        return kind if always else kind | None, said
+        chooser = Field(... if always else None, description=self._merge.about[name], examples=[values[0]])
+        return kind if always else kind | None, chooser
 
     def _field(self, name: str) -> tuple[Any, Any]:
         """Return an argument: required where every verb requires it, listed where one of them lists it."""
@@ -197,13 +197,13 @@ class MergedTool:
         defaults = [field.default for field in every if field is not None and not field.is_required()]
         default = defaults[0] if len(defaults) == len(every) and defaults.count(defaults[0]) == len(every) else None
         kind: Any = first.annotation
-        said = Field(
+        description = Field(
             description=self._merge.about.get(name, first.description),
             examples=first.examples,
             json_schema_extra=self._extra(name, first),
         )
         accepted: Any = kind if required or default is not None or kind is Any else kind | None
-        return Annotated[(accepted, *first.metadata, said)], ... if required else default
+        return Annotated[(accepted, *first.metadata, description)], ... if required else default
 
     def _extra(self, name: str, field: FieldInfo) -> Any:
         if name in self._merge.unlisted or not is_listed(field):

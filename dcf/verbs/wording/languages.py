@@ -63,9 +63,9 @@ def _differs(form: CommandForm, call: Call) -> bool:
 
 def _said(form: CommandForm, call: Call) -> tuple[int, int]:
     """Return how many of the arguments of a call the command says, and how many of these by its name alone."""
-    asked = {*pairs(form.positional), *pairs(form.options)}
+    own_names = {*pairs(form.positional), *pairs(form.options)}
     fixed = {name for name, value in call.arguments.items() if name in form.fixed and form.fixed[name] == value}
-    return len({*fixed, *(name for name in call.arguments if name in asked)}), len(fixed)
+    return len({*fixed, *(name for name in call.arguments if name in own_names)}), len(fixed)
 
 
 def _positional(form: CommandForm, call: Call) -> Iterator[str]:

@@ -26,11 +26,11 @@ class Named(NamedTuple):
     value: Json
 
 
-def rewritten(text: str, said: Callable[[Named], str | None]) -> str:
+def rewritten(text: str, replacement: Callable[[Named], str | None]) -> str:
     """Return a text with something else in place of what it names in backticks; None leaves it as it is."""
 
     def instead(match: re.Match[str]) -> str:
-        return said(_named(match)) or match[0]
+        return replacement(_named(match)) or match[0]
 
     return _NAMED.sub(instead, text) if "`" in text else text
 

@@ -119,9 +119,9 @@ class ListFeeds:
             _tell(feed, refresh())
 
 
-def reader_of(ask: Callable[..., Listed], asked: Mapping[str, Json]) -> ReadList:
+def reader_of(ask: Callable[..., Listed], request: Mapping[str, Json]) -> ReadList:
     """Return what reads a list as its page does."""
-    return partial(ask, "list_runs", **asked)
+    return partial(ask, "list_runs", **request)
 
 
 def mark_of(listed: Listed) -> str:

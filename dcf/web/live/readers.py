@@ -50,7 +50,7 @@ class Stream:
         self._is_behind = False
         self._stirred = asyncio.Event()
 
-    def put(self, told: StreamMessage) -> None:
+    def put(self, stream_message: StreamMessage) -> None:
         """Let a message wait; one too many, and all are dropped."""
         if self._is_behind:
             return
@@ -58,7 +58,7 @@ class Stream:
             self._waiting.clear()
             self._is_behind = True
         else:
-            self._waiting.append(told)
+            self._waiting.append(stream_message)
         self._stirred.set()
 
     def end(self) -> None:
@@ -82,9 +82,9 @@ class Stream:
         if self._is_behind:
             self._is_behind = False
             return None
-        found = list(self._waiting)
+        stream_messages = list(self._waiting)
         self._waiting.clear()
-        return found
+        return stream_messages
 
 
 class Streams:

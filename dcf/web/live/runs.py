@@ -63,10 +63,10 @@ class _Feed:
     refreshed_at: float = 0.0
     planned: asyncio.TimerHandle | None = None
 
-    def tell(self, told: StreamMessage) -> None:
+    def tell(self, stream_message: StreamMessage) -> None:
         """Let all pages have a message."""
         for stream in self.streams:
-            stream.put(told)
+            stream.put(stream_message)
 
 
 class RunFeeds:
@@ -86,10 +86,12 @@ class RunFeeds:
         """
         feed = self._feeds.setdefault(workflow_id, _Feed())
         feed.streams.add(stream)
-        told: list[StreamMessage] = []
+        stream_messages: list[StreamMessage] = []
         while True:
             read = await anyio.to_thread.run_sync(self._read, workflow_id, after, limiter=self._threads)
-            told += [read.reset] if read.reset is not None else [happened(read.missed)] if read.missed else []
+            stream_messages += (
+                [read.reset] if read.reset is not None else [happened(read.missed)] if read.missed else []
+            )
             after = read.last_id
             reached = _FROM_BEGINNING if after is None else place(after)
             if self._feeds.get(workflow_id) is not feed:  # Redis was lost meanwhile, and the stream ended
@@ -100,7 +102,7 @@ class RunFeeds:
             if reached >= feed.start:
                 break
             # Others began to follow after this page had read: what lies between is read now.
-        return FirstTold([*told, *([refresh()] if told else [])], reached)
+        return FirstTold([*stream_messages, *([refresh()] if stream_messages else [])], reached)
 
     async def again(self, workflow_id: str) -> FirstTold:
         """Return how the run stands, for a page that lost its place. Raise UnknownRun."""
@@ -181,8 +183,8 @@ def happened(events: Sequence[Happening]) -> StreamMessage:
 
 def _shown(events: Iterable[Happening]) -> Iterable[dict[str, Any]]:
     for event in events:
-        told = {"id": event.event_id, "at": event.at, "type": event.type}
+        members = {"id": event.event_id, "at": event.at, "type": event.type}
         if event.state is not None:
-            told |= {"state": event.state, "name": printable(event.state, _SHOWN)}
+            members |= {"state": event.state, "name": printable(event.state, _SHOWN)}
         status = _STATUSES.get(event.type)
-        yield told if status is None else told | {"status": status}
+        yield members if status is None else members | {"status": status}

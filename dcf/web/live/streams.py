@@ -127,8 +127,8 @@ class LivePages:
     async def open_list(self, visit: Visit, after: str | None, holds: Holds, request: Request) -> Response:
         """Return the stream of a list of runs. Raise ToolRefused for filters that mean nothing, and RateLimited."""
         refuse_excess(visit.caller)
-        asked = asked_for(request.query_params)
-        key = dump([visit.caller.name, visit.caller.project, sorted(asked.items())])
+        filters = asked_for(request.query_params)
+        key = dump([visit.caller.name, visit.caller.project, sorted(filters.items())])
         stream = self.streams.enter(visit.caller.name)
         if isinstance(stream, str):
             return _full(stream)
@@ -141,7 +141,7 @@ class LivePages:
             return _unplaced(await self.lists.again(key))
 
         try:
-            missed = await self.lists.join(stream, key, reader_of(visit.ask, asked), after)
+            missed = await self.lists.join(stream, key, reader_of(visit.ask, filters), after)
         except BaseException:
             leave()
             raise
@@ -207,18 +207,20 @@ async def _told(opened: _Opened) -> AsyncIterator[bytes]:
 async def _sent(opened: _Opened) -> AsyncIterator[bytes]:
     stream, place = opened.stream, opened.first.place
     loop = asyncio.get_running_loop()
-    yield b"".join((f"retry: {JITTER.randint(*RETRY_MS)}\n\n".encode(), *(one.text for one in opened.first.messages)))
+    yield b"".join(
+        (f"retry: {JITTER.randint(*RETRY_MS)}\n\n".encode(), *(message.text for message in opened.first.messages))
+    )
     sent_at = checked_at = refreshed_at = loop.time()
     while not stream.is_ended:
         await stream.stir(CHECK_S)
-        found = stream.take()
+        messages = stream.take()
         if stream.is_ended:
             break
-        if found is None:
+        if messages is None:
             beginning = await opened.again()
             waiting, place = list(beginning.messages), beginning.place
         else:
-            waiting, place = _later(found, place)
+            waiting, place = _later(messages, place)
         now = loop.time()
         if now >= checked_at + CHECK_S:
             checked_at = now
@@ -229,7 +231,7 @@ async def _sent(opened: _Opened) -> AsyncIterator[bytes]:
             waiting = [message("refresh", {"version": f"t{int(time.monotonic() / CLOCK_S)}"})]
         if waiting:
             sent_at = refreshed_at = now
-            yield b"".join(one.text for one in waiting)
+            yield b"".join(event.text for event in waiting)
         elif now >= sent_at + HEARTBEAT_S:
             sent_at = now
             yield b": still here\n\n"
@@ -238,12 +240,12 @@ async def _sent(opened: _Opened) -> AsyncIterator[bytes]:
 def _later(waiting: Sequence[StreamMessage], place: Place) -> tuple[list[StreamMessage], Place]:
     """Return the messages that the page has not had, and up to where it has heard with them."""
     later: list[StreamMessage] = []
-    for one in waiting:
-        if one.place is None:
-            later.append(one)
-        elif one.place > place:
-            later.append(one)
-            place = one.place
+    for event in waiting:
+        if event.place is None:
+            later.append(event)
+        elif event.place > place:
+            later.append(event)
+            place = event.place
     return later, place
 
 

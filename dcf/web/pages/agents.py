@@ -116,12 +116,12 @@ def _agents(
     leases: list[LeaseRow], seen: list[Mapping[str, Json]], registered: list[Mapping[str, Json]]
 ) -> list[dict[str, Any]]:
     """Return all known agents: holders first (whose lease ends before others), then those that were seen last."""
-    ago = {one["agent_id"]: one["ago_s"] for one in seen}
-    known = {one["agent_id"]: one for one in registered}
-    found = []
+    ago = {agent["agent_id"]: agent["ago_s"] for agent in seen}
+    known = {agent["agent_id"]: agent for agent in registered}
+    agents = []
     for agent_id in dict.fromkeys((*(lease.agent_id for lease in leases), *ago, *known)):
         there = known.get(agent_id, {})
-        found.append(
+        agents.append(
             {
                 "agent_id": agent_id,
                 "seen": None if agent_id not in ago else f"{span(ago[agent_id])} ago",
@@ -129,16 +129,16 @@ def _agents(
                 "url": there.get("url"),
                 "rest": there.get("rest"),
                 "is_registered": bool(there),
-                "holds": [one for one in leases if one.agent_id == agent_id],
+                "holds": [lease for lease in leases if lease.agent_id == agent_id],
             }
         )
-    return found
+    return agents
 
 
 def _skills(visit: Visit, agent_id: str) -> list[str]:
     """Return the skills that were loaded into an agent; no tool tells those of any agent, so operators only."""
     assert Scope.OPERATE in visit.caller.scopes, "asked before"
-    return [f"{one.name}@{one.version}" for one in visit.application.equipment.loaded(agent_id)]
+    return [f"{holding.name}@{holding.version}" for holding in visit.application.equipment.loaded(agent_id)]
 
 
 def _link(cursor: str | None, first_agent: int) -> str:

@@ -26,9 +26,11 @@ def inbox_page(visit: Visit, parameters: Mapping[str, str]) -> str:
         return _shown(visit, run, state, tuple((item, None, {}) for item in _at(visit, run, state)))
     person = parameters.get("person") or visit.caller.agent_id
     group, cursor = parameters.get("group") or None, parameters.get("cursor") or None
-    who = {} if run is not None else {"person": person}
+    audience = {} if run is not None else {"person": person}
     now = this_moment()
-    answer = visit.ask("list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **who))
+    answer = visit.ask(
+        "list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **audience)
+    )
     may_judge = visit.caller.agent_id in {None, person}  # a caller cannot list the verdicts of another
     gates = _gates(visit, run, person, group) if cursor is None and (run is not None or may_judge) else ()
     tasks = [of_task(task, now) for task in answer["tasks"]]
@@ -62,7 +64,7 @@ def check_answer(visit: Visit, filled: Filled) -> str:
     """Return what an answer would send, to be confirmed, or its form with what is wrong with it."""
     run, state = filled.get("workflow_id", ""), filled.get("state", "")
     items = _at(visit, run, state) if run and state else ()
-    item = next((one for one in items if _names(one, filled)), None)
+    item = next((item for item in items if _names(item, filled)), None)
     if item is None:
         raise InvalidArgument(
             "This task no longer waits, or it was entered again.", "Open the inbox and answer it there."

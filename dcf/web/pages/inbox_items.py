@@ -49,8 +49,8 @@ class InboxItem:
     def read(self, filled: Filled) -> tuple[dict[str, Json], dict[str, str]]:
         """Return the arguments that a form means, and what is wrong by the name of its field."""
         choice, comment = filled.get(self.chosen, ""), filled.get("comment", "").strip()
-        told: dict[str, Json] = {self.chosen: choice, "comment": comment}
-        told |= {name: filled.get(name, "").strip() for name in ("agent_id", "group")}
+        answer: dict[str, Json] = {self.chosen: choice, "comment": comment}
+        answer |= {name: filled.get(name, "").strip() for name in ("agent_id", "group")}
         problems: dict[str, str] = {}
         if not choice or (self.choices and choice not in self.choices):
             problems[self.chosen] = "Choose one." if self.choices else "This is needed."
@@ -59,8 +59,8 @@ class InboxItem:
         if self.schema is not None and not (choice == "reject" and self._is_blank(filled)):
             value, wrong = read_form(self.schema, self.form_name, filled)
             problems |= wrong
-            told[self.form_name] = value if self.form_name == ANSWER else _verdicts(value, self.schema)
-        return {name: value for name, value in told.items() if value not in (None, "")}, problems
+            answer[self.form_name] = value if self.form_name == ANSWER else _verdicts(value, self.schema)
+        return {name: value for name, value in answer.items() if value not in (None, "")}, problems
 
     def _is_blank(self, filled: Filled) -> bool:
         return not any(text.strip() for name, text in filled.items() if name.startswith(self.form_name))
@@ -68,13 +68,13 @@ class InboxItem:
 
 def of_task(row: Mapping[str, Json], now: str) -> InboxItem:
     """Return an item of `list_human_tasks`."""
-    named = [one if isinstance(one, dict) else {"name": one} for one in row.get("choices", ())]
+    named = [name if isinstance(name, dict) else {"name": name} for name in row.get("choices", ())]
     shared: dict[str, Any] = {
         "run": row["workflow_id"],
         "state": row.get("state") or "",
         "title": row["title"],
-        "choices": tuple(one["name"] for one in named),
-        "commented": frozenset(one["name"] for one in named if one.get("comment") == "required"),
+        "choices": tuple(choice["name"] for choice in named),
+        "commented": frozenset(choice["name"] for choice in named if choice.get("comment") == "required"),
         "facts": _facts(row, now),
         "instructions": row.get("instructions", ""),
         "documents": {"details": row["details"]} if "details" in row else {},
@@ -134,9 +134,12 @@ def _asking(criteria: Json) -> Json:
     """Return the schema of the verdicts on criteria, each of which is a group of the form; None without any."""
     if not criteria:
         return None
-    one = {"passed": {"type": "boolean", "title": "Does it hold?"}, "feedback": {"type": "string", "title": "Feedback"}}
+    properties = {
+        "passed": {"type": "boolean", "title": "Does it hold?"},
+        "feedback": {"type": "string", "title": "Feedback"},
+    }
     groups = {
-        f"criterion {number}": {"type": "object", "title": text, "required": ["passed"], "properties": one}
+        f"criterion {number}": {"type": "object", "title": text, "required": ["passed"], "properties": properties}
         for number, text in enumerate(criteria, 1)
     }
     return {"type": "object", "required": list(groups), "properties": groups}
@@ -152,12 +155,15 @@ def _verdicts(value: Json, schema: Json) -> Json:
 def _facts(row: Mapping[str, Json], now: str) -> tuple[tuple[str, str], ...]:
     left = between(now, row.get("deadline"))
     until = "" if left is None else f"in {span(left)}" if left > 0 else "its deadline has passed"
-    whom = [f"group {one['group']}" if isinstance(one, dict) else str(one) for one in row.get("to", ())]
-    found = (
-        ("asked", ", ".join(whom) or "anybody"),
+    texts = [
+        f"group {recipient['group']}" if isinstance(recipient, dict) else str(recipient)
+        for recipient in row.get("to", ())
+    ]
+    facts = (
+        ("asked", ", ".join(texts) or "anybody"),
         ("by", str(row.get("asked_by") or "")),
         ("waits for", age(row.get("since"), now)),
         ("ends", until),
         ("then", str(row.get("default") or "")),
     )
-    return tuple((name, value) for name, value in found if value)
+    return tuple((name, value) for name, value in facts if value)

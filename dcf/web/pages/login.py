@@ -23,20 +23,20 @@ async def login(sessions: Sessions, request: Request) -> Response:
     """Show the form, or begin a session with the key in it."""
     if not sessions.asks:
         return RedirectResponse(NEXT_DEFAULT, SEE_OTHER)
-    wanted = own_path(request.query_params.get("next"))
+    own_place = own_path(request.query_params.get("next"))
     if request.method != "POST":
         if await sessions.visit(request) is not None:
-            return RedirectResponse(wanted, SEE_OTHER)
-        return _form(wanted)
+            return RedirectResponse(own_place, SEE_OTHER)
+        return _form(own_place)
     is_secure(request)  # before anything is done with the key
     key = (await read_form(request, _MOST_BYTES)).get("key", "").strip()
     caller = await sessions.admit(key)
     if caller is None:
-        return _form(wanted, _OPENS_NOTHING)
+        return _form(own_place, _OPENS_NOTHING)
     refuse_excess(caller)
     if Scope.READ not in caller.scopes:
-        return _form(wanted, _MAY_NOT_READ)
-    response = RedirectResponse(wanted, SEE_OTHER)
+        return _form(own_place, _MAY_NOT_READ)
+    response = RedirectResponse(own_place, SEE_OTHER)
     await sessions.begin(request, key, response)
     await anyio.to_thread.run_sync(sessions.application.refusals.logged_in, caller)
     return response
@@ -51,6 +51,6 @@ async def logout(sessions: Sessions, request: Request) -> Response:
     return response
 
 
-def _form(wanted: str, wrong: str | None = None) -> Response:
-    page = html("login.html", title="Log in", action=f"{LOGIN}?next={quote(wanted, safe='')}", wrong=wrong)
+def _form(target: str, wrong: str | None = None) -> Response:
+    page = html("login.html", title="Log in", action=f"{LOGIN}?next={quote(target, safe='')}", wrong=wrong)
     return HTMLResponse(page, 200 if wrong is None else 403)

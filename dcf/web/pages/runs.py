@@ -17,33 +17,33 @@ _ROWS: Final = 50
 def runs_page(visit: Visit, parameters: Mapping[str, str]) -> str:
     """Return the page. Raise ToolRefused for filters that mean nothing."""
     filters, cursor = _filters(parameters), parameters.get("cursor") or None
-    found = visit.ask("list_runs", **asked_for(parameters))
-    further = None if found["next_cursor"] is None else runs_link(**filters, cursor=found["next_cursor"])
+    reply = visit.ask("list_runs", **asked_for(parameters))
+    further = None if reply["next_cursor"] is None else runs_link(**filters, cursor=reply["next_cursor"])
     return html(
         "runs.html",
         title="Runs",
-        rows=_stuck_first(visit, parameters, found),
-        counts=found["counts"],
+        rows=_stuck_first(visit, parameters, reply),
+        counts=reply["counts"],
         statuses=[status.value for status in RunStatus],
         filters=filters,
         is_filtered=any(filters.values()),
-        matching=found["matching"],
+        matching=reply["matching"],
         further=further,
         newest=runs_link(**filters) if cursor is not None else None,
         stream=live_link(**filters, cursor=cursor),
-        position=mark_of(found),
+        position=mark_of(reply),
     )
 
 
-def _stuck_first(visit: Visit, parameters: Mapping[str, str], found: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+def _stuck_first(visit: Visit, parameters: Mapping[str, str], document: Mapping[str, Json]) -> list[Mapping[str, Json]]:
     """Return the runs of a page; on the first one those that are stuck come before the others, however old."""
-    asked = asked_for(parameters)
-    may_be = asked.get("status") in {None, RunStatus.RUNNING.value} and found["counts"].get("stuck", 1)
-    if asked["cursor"] is not None or "stuck" in asked or not may_be:
-        return list(found["runs"])
-    stuck = visit.ask("list_runs", **{**asked, "stuck": True})["runs"]
+    filters = asked_for(parameters)
+    may_be = filters.get("status") in {None, RunStatus.RUNNING.value} and document["counts"].get("stuck", 1)
+    if filters["cursor"] is not None or "stuck" in filters or not may_be:
+        return list(document["runs"])
+    stuck = visit.ask("list_runs", **{**filters, "stuck": True})["runs"]
     known = {row["workflow_id"] for row in stuck}
-    return [*stuck, *(row for row in found["runs"] if row["workflow_id"] not in known)]
+    return [*stuck, *(row for row in document["runs"] if row["workflow_id"] not in known)]
 
 
 def asked_for(parameters: Mapping[str, str]) -> dict[str, Json]:

@@ -25,15 +25,15 @@ class SettingShown:
 
 def settings_shown(settings: Settings) -> list[SettingShown]:
     """Return every setting, those that are not their default first, each in the order of the documentation."""
-    return sorted(_each(settings), key=lambda one: not one.is_set)
+    return sorted(_each(settings), key=lambda setting: not setting.is_set)
 
 
 def _each(settings: Settings) -> Iterator[SettingShown]:
-    for (variable, found), name in zip(VARIABLES.items(), type(settings).model_fields, strict=True):
+    for (variable, environment_name), name in zip(VARIABLES.items(), type(settings).model_fields, strict=True):
         value = getattr(settings, name)
-        default = found.get_default(call_default_factory=True)
+        default = environment_name.get_default(call_default_factory=True)
         yield SettingShown(
-            variable=variable, value=_text(value), meaning=found.description or "", is_set=value != default
+            variable=variable, value=_text(value), meaning=environment_name.description or "", is_set=value != default
         )
 
 

@@ -54,8 +54,8 @@ def system_page(visit: Visit, parameters: Mapping[str, str]) -> str:
 def _health(visit: Visit) -> Mapping[str, Json]:
     """Return the health report; a caller that gets it may see the rest as well."""
     if visit.caller.local and not visit.may("read_health"):
-        told = "forbidden: The local user of this server is no operator, and this page is for operators."
-        raise ToolRefused({"code": "forbidden", "error": told, "hint": _BECOME})
+        error = "forbidden: The local user of this server is no operator, and this page is for operators."
+        raise ToolRefused({"code": "forbidden", "error": error, "hint": _BECOME})
     return visit.ask("read_health")
 
 
@@ -75,14 +75,14 @@ def _of_tab(
     return {"checks": checks, "facts": facts, "metrics": METRICS if counts else None}
 
 
-def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[str, Json]]:
-    memory, durability, replicas = found.get("memory"), found.get("durability"), found.get("replicas", ())
-    clock = found.get("clock", {})
-    checked, nodes = found.get("checked_at"), len(found.get("nodes", ()))
+def _facts(application: Application, document: Mapping[str, Json]) -> list[tuple[str, Json]]:
+    memory, durability, replicas = document.get("memory"), document.get("durability"), document.get("replicas", ())
+    clock = document.get("clock", {})
+    checked, nodes = document.get("checked_at"), len(document.get("nodes", ()))
     looked = age(clock.get("looked_at"), checked)
     facts: list[tuple[str, Json]] = [
-        ("dcf", found.get("dcf")),
-        (found.get("server_name", "Redis"), found.get("redis_version")),
+        ("dcf", document.get("dcf")),
+        (document.get("server_name", "Redis"), document.get("redis_version")),
         ("modules", ", ".join(application.server.modules)),
         ("documents", FORM_WORDS[application.server.documents]),
         ("key layout", str(application.server.layout)),
@@ -97,9 +97,9 @@ def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[st
     return [(name, value) for name, value in facts if value]
 
 
-def _memory(found: Mapping[str, Json]) -> str:
-    limit = _size(found["limit"]) if found["limit"] else "no limit"
-    return f"{_size(found['used'])} of {limit}, {found['policy']}"
+def _memory(document: Mapping[str, Json]) -> str:
+    limit = _size(document["limit"]) if document["limit"] else "no limit"
+    return f"{_size(document['used'])} of {limit}, {document['policy']}"
 
 
 def _told(setting: str | None) -> str:
@@ -118,13 +118,17 @@ def _quotas(application: Application) -> dict[str, Any]:
     defaults = asdict(application.settings.quotas)
     records, now = application.keys.all()
     rows = []
-    for one in sorted(records, key=lambda one: one.standing(now) != "active")[:_KEYS]:
+    for record in sorted(records, key=lambda item: item.standing(now) != "active")[:_KEYS]:
         quotas, used = (
-            asdict(with_own(application.settings.quotas, one.quotas)),
-            asdict(application.usage.of(one.key_id)),
+            asdict(with_own(application.settings.quotas, record.quotas)),
+            asdict(application.usage.of(record.key_id)),
         )
         rows.append(
-            {"key": one, "standing": one.standing(now), "used": {name: (used[name], quotas[name]) for name in used}}
+            {
+                "key": record,
+                "standing": record.standing(now),
+                "used": {name: (used[name], quotas[name]) for name in used},
+            }
         )
     shown = [(name.replace("_", " "), defaults[name], bound.meaning) for name, bound in BOUNDS.items()]
     return {"quotas": shown, "keys": rows, "more_keys": max(0, len(records) - _KEYS)}
@@ -135,10 +139,10 @@ def _audit(application: Application, parameters: Mapping[str, str]) -> dict[str,
     skip, until = _number(parameters, "skip", 0), _number(parameters, "until", time.time_ns() // 1_000_000)
     by, kind = parameters.get("by", ""), parameters.get("type", "")
     known = f"{KEY_CALLER}{by}" if by and len(by) == 12 and by.isalnum() else by  # noqa: PLR2004 - the id of a key
-    wanted = AuditFilter(by=known or None, type=kind or None, until=until)
-    found = application.audit.newest(min(skip, _FURTHEST) + _ENTRIES + 1, wanted)
-    entries = found[skip : skip + _ENTRIES]
-    further = len(found) > skip + _ENTRIES and skip + _ENTRIES <= _FURTHEST
+    audit_filter = AuditFilter(by=known or None, type=kind or None, until=until)
+    newest = application.audit.newest(min(skip, _FURTHEST) + _ENTRIES + 1, audit_filter)
+    entries = newest[skip : skip + _ENTRIES]
+    further = len(newest) > skip + _ENTRIES and skip + _ENTRIES <= _FURTHEST
     again = {"tab": "audit", "by": by, "type": kind, "until": str(until)}
     return {
         "entries": entries,

@@ -30,8 +30,8 @@ def why_page(visit: Visit, parameters: Mapping[str, str]) -> str:
 def _of_one(visit: Visit, run: str, state: str | None) -> str:
     position = _newest_event(visit, run)
     at = this_moment()
-    found = visit.ask("explain_run", workflow_id=run, **({} if state is None else {"state": state}))
-    shown = {**found, "findings": [_finding(run, finding, found["at"]) for finding in found["findings"]]}
+    reply = visit.ask("explain_run", workflow_id=run, **({} if state is None else {"state": state}))
+    shown = {**reply, "findings": [_finding(run, finding, reply["at"]) for finding in reply["findings"]]}
     title = f"Why {run}" if state is None else f"Why {state} of {run}"
     back = f"/ui/why{query(run=run, state=state)}"
     return html(
@@ -74,8 +74,8 @@ def _of_all(visit: Visit, parameters: Mapping[str, str]) -> str:
     running = visit.ask("list_runs", status="running", limit=_LISTED, cursor=cursor)
     listed = [] if cursor is not None else [_listed(visit, "stuck"), _listed(visit, "blocked")]
     rows = {row["workflow_id"]: row for page in (*listed, running) for row in page["runs"]}
-    explained = [one for row in rows.values() if (one := _explained(visit, row)) is not None]
-    held_up = sorted((one for one in explained if one["findings"]), key=_order)
+    explained = [invalid_argument for row in rows.values() if (invalid_argument := _explained(visit, row)) is not None]
+    held_up = sorted((explained_state for explained_state in explained if explained_state["findings"]), key=_order)
     further = running["next_cursor"]
     return html(
         "why.html",
@@ -103,14 +103,14 @@ def _listed(visit: Visit, flag: str) -> Mapping[str, Json]:
 def _explained(visit: Visit, row: Mapping[str, Json]) -> dict[str, Json] | None:
     """Return the explanation of a run on the list; None if it was deleted since."""
     try:
-        found = visit.ask("explain_run", workflow_id=row["workflow_id"])
+        reply = visit.ask("explain_run", workflow_id=row["workflow_id"])
     except ToolRefused as refused:
         if refused.code == "unknown_run":
             return None
         raise
-    findings = [_finding(row["workflow_id"], finding, found["at"]) for finding in found["findings"]]
+    findings = [_finding(row["workflow_id"], finding, reply["at"]) for finding in reply["findings"]]
     return {
-        **found,
+        **reply,
         "workflow_name": row.get("workflow_name"),
         "findings": findings[:_OF_ONE],
         "more": len(findings) - _OF_ONE,

@@ -48,7 +48,7 @@ def workflows_page(visit: Visit, parameters: Mapping[str, str]) -> str:
         "workflows.html",
         title="Workflows and skills",
         visit=visit,
-        kinds=[(one, f"/ui/workflows{query(kind=one, text=text)}") for one in KINDS],
+        kinds=[(kind, f"/ui/workflows{query(kind=kind, text=text)}") for kind in KINDS],
         kind=kind,
         text=text or "",
         rows=[(definition, _link_of(definition)) for definition in answer["definitions"]],
@@ -72,8 +72,10 @@ def check_start(visit: Visit, filled: Filled) -> str:
     value, problems = read_form(_input_schema(answer), _INPUT, filled)
     if problems:
         return _shown(visit, answer, filled, problems)
-    more = {one: filled.get(one, "").strip() for one in ("workflow_id", "project")}
-    sent = {"definition": _reference(answer), _INPUT: dump(value)} | {one: told for one, told in more.items() if told}
+    more = {name: filled.get(name, "").strip() for name in ("workflow_id", "project")}
+    sent = {"definition": _reference(answer), _INPUT: dump(value)} | {
+        name: command for name, command in more.items() if command
+    }
     return html(
         "checked.html",
         title=f"Start {name}",
@@ -81,10 +83,12 @@ def check_start(visit: Visit, filled: Filled) -> str:
         tool="start_run",
         label="Start the run",
         request_id=new_request_id(),
-        asked=[{"given": one, "value": ""} for one in ACTIONS["start_run"].given if one.name in _ASKED_LAST],
+        asked=[
+            {"given": argument, "value": ""} for argument in ACTIONS["start_run"].given if argument.name in _ASKED_LAST
+        ],
         sent=sent,
         documents={_INPUT: value},
-        facts={one: told for one, told in sent.items() if one != _INPUT},
+        facts={name: value for name, value in sent.items() if name != _INPUT},
         back=workflow_link(name, version=answer["version"]),
         after="/ui/runs",
     )
@@ -112,8 +116,8 @@ def check_workflow(visit: Visit, filled: Filled) -> str:
 
 def _asked(visit: Visit, name: str, parameters: Mapping[str, str]) -> Mapping[str, Json]:
     kind, version = _kind(parameters), parameters.get("version") or None
-    asked = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
-    answer: Mapping[str, Json] = visit.ask("get_definition", **asked)["definition"]
+    reference = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
+    answer: Mapping[str, Json] = visit.ask("get_definition", **reference)["definition"]
     return answer
 
 

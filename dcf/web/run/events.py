@@ -41,9 +41,16 @@ def events_tab(histories: Histories, address: RunAddress) -> dict[str, Any]:
     }
 
 
-def _event(one: Happening, address: RunAddress) -> dict[str, Json]:
-    event = one.as_json()
+def _event(happening: Happening, address: RunAddress) -> dict[str, Json]:
+    event = happening.as_json()
     shown = {"id", "at", "type", "state"}
     data = {name: value for name, value in event.items() if name not in shown and value is not None}
-    link = None if one.state is None else run_link(address.workflow_id, tab="events", state=one.state)
-    return {"at": one.at, "type": one.type, "state": one.state, "data": data, "raw": event, "link": link}
+    link = None if happening.state is None else run_link(address.workflow_id, tab="events", state=happening.state)
+    return {
+        "at": happening.at,
+        "type": happening.type,
+        "state": happening.state,
+        "data": data,
+        "raw": event,
+        "link": link,
+    }

@@ -34,7 +34,7 @@ def graph_tab(seen: Glance, address: RunAddress) -> dict[str, Any]:
 
     links = Links(
         to=to,
-        names={path: spoken(one, seen.now) for path, one in seen.states.items() if path not in many},
+        names={path: spoken(view, seen.now) for path, view in seen.states.items() if path not in many},
         following=following(part.graph),
         chosen=address.state,
     )
@@ -45,21 +45,21 @@ def graph_tab(seen: Glance, address: RunAddress) -> dict[str, Any]:
 
 def _of_maps(graph: Graph, owner: str | None = None) -> dict[str, str]:
     """Return the outermost Map around each state inside one: such a state exists once for each iteration."""
-    found: dict[str, str] = {}
+    maps: dict[str, str] = {}
     for node in graph.nodes:
         if owner is not None:
-            found[node.path] = owner
+            maps[node.path] = owner
         around = owner if owner is not None else node.path if node.kind == "Map" else None
         for group in node.groups:
-            found |= _of_maps(group.graph, around)
-    return found
+            maps |= _of_maps(group.graph, around)
+    return maps
 
 
 def _part(graph: Graph, standing: Standing, address: RunAddress) -> Part:
     if len(nodes_in(graph)) <= _DRAWN:
         return part_of(graph, 0, len(graph.nodes) + _DRAWN)
-    asked = address.get("part")
-    at = (address.number("part") - 1) * _DRAWN if asked is not None else _focus(graph, standing, address.state)
+    part = address.get("part")
+    at = (address.number("part") - 1) * _DRAWN if part is not None else _focus(graph, standing, address.state)
     first = max(0, min(at, len(graph.nodes) - 1)) // _DRAWN * _DRAWN
     return part_of(graph, first, _DRAWN)
 
@@ -71,7 +71,7 @@ def _focus(graph: Graph, standing: Standing, state: str | None) -> int:
     if chosen in places:
         return places[chosen]
     statuses = {status: at for path, at in reversed(places.items()) if (status := standing.status(path)) is not None}
-    return next((statuses[one] for one in _URGENT if one in statuses), 0)
+    return next((statuses[status] for status in _URGENT if status in statuses), 0)
 
 
 def _parts(part: Part, address: RunAddress) -> list[dict[str, Any]]:

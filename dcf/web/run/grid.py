@@ -15,38 +15,40 @@ def grid(visit: Visit, seen: Glance, address: RunAddress, inside: str) -> dict[s
     application = visit.application
     owner = known_path(seen.workflow_id, seen.definition, inside)
     plane, first = application.control_plane, address.number("row")
-    found = iterations(plane, application.histories, seen.definition, seen.workflow_id, owner, first)
-    left = found.size - found.tally.done
+    iterations_read = iterations(plane, application.histories, seen.definition, seen.workflow_id, owner, first)
+    left = iterations_read.size - iterations_read.tally.done
     return {
         "path": owner,
         "label": label(owner),
-        "kind": found.kind,
-        "one": "branch" if found.kind == "Parallel" else "iteration",
-        "size": found.size,
+        "kind": iterations_read.kind,
+        "one": "branch" if iterations_read.kind == "Parallel" else "iteration",
+        "size": iterations_read.size,
         "counts": [
             (status, count)
             for status, count in (
-                ("failed", found.tally.failed),
-                ("succeeded", found.tally.done - found.tally.failed),
+                ("failed", iterations_read.tally.failed),
+                ("succeeded", iterations_read.tally.done - iterations_read.tally.failed),
                 ("pending", left),
             )
             if count > 0
         ],
-        "failed": [_cell(one, address) for one in found.failed],
-        "cells": [_cell(row, address) for row in found.rows],
-        "pages": pages(found.size, found.first, found.most, address),
+        "failed": [_cell(iteration, address) for iteration in iterations_read.failed],
+        "cells": [_cell(row, address) for row in iterations_read.rows],
+        "pages": pages(iterations_read.size, iterations_read.first, iterations_read.most, address),
         "back": address.here(inside=None, row=None),
         "link": address.to_state(owner),
     }
 
 
-def _cell(one: Iteration, address: RunAddress) -> dict[str, Any]:
-    is_chosen = one.path is not None and one.path.rpartition("/")[0] == (address.state or "").rpartition("/")[0]
-    tries = f", {one.tries} attempts" if one.tries > 1 else ""
+def _cell(iteration: Iteration, address: RunAddress) -> dict[str, Any]:
+    is_chosen = (
+        iteration.path is not None and iteration.path.rpartition("/")[0] == (address.state or "").rpartition("/")[0]
+    )
+    tries = f", {iteration.tries} attempts" if iteration.tries > 1 else ""
     return {
-        "index": one.index,
-        "status": one.status,
-        "link": None if one.path is None else address.to_state(one.path),
-        "title": f"{one.index}: {one.status}{tries}" + (f", {one.error}" if one.error else ""),
+        "index": iteration.index,
+        "status": iteration.status,
+        "link": None if iteration.path is None else address.to_state(iteration.path),
+        "title": f"{iteration.index}: {iteration.status}{tries}" + (f", {iteration.error}" if iteration.error else ""),
         "is_chosen": is_chosen,
     }

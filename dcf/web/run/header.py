@@ -60,10 +60,10 @@ def _times(seen: Glance) -> list[tuple[str, str, str]]:
 def _progress(seen: Glance) -> dict[str, Any]:
     """Return how many states there are of each status, and in the bars how many iterations of Maps."""
     counts: Counter[str] = Counter(
-        one.doc.status.value for path, one in seen.states.items() if not _is_in_map(seen, path)
+        state.doc.status.value for path, state in seen.states.items() if not _is_in_map(seen, path)
     )
-    attempts = sum(one.doc.attempts for one in seen.states.values())
-    tried = sum(1 for one in seen.states.values() if one.doc.attempts)
+    attempts = sum(state.doc.attempts for state in seen.states.values())
+    tried = sum(1 for state in seen.states.values() if state.doc.attempts)
     steps = counts + _iterations(seen)
     total, at = sum(counts.values()), 0
     bars: list[dict[str, Any]] = []
@@ -80,21 +80,21 @@ def _progress(seen: Glance) -> dict[str, Any]:
         "repeats": attempts - tried,
         "is_whole": seen.is_whole,
         "maps": [
-            {"label": label(path), "path": path, "done": one.done, "failed": one.failed, "size": one.size}
-            for path, one in list(seen.shares.items())[:_MAPS_SHOWN]
+            {"label": label(path), "path": path, "done": share.done, "failed": share.failed, "size": share.size}
+            for path, share in list(seen.shares.items())[:_MAPS_SHOWN]
         ],
     }
 
 
 def _iterations(seen: Glance) -> Counter[str]:
     """Return the iterations of all Maps by how they ended; of those that have not, some may have begun."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for path, share in seen.shares.items():
         is_over = seen.states[path].doc.status.is_terminal
-        found["failed"] += share.failed
-        found["succeeded"] += share.done - share.failed
-        found["cancelled" if is_over else "pending"] += max(0, share.size - share.done)
-    return +found
+        counter["failed"] += share.failed
+        counter["succeeded"] += share.done - share.failed
+        counter["cancelled" if is_over else "pending"] += max(0, share.size - share.done)
+    return +counter
 
 
 def _is_in_map(seen: Glance, path: str) -> bool:
@@ -114,19 +114,19 @@ def _finding(finding: Mapping[str, Json], address: RunAddress) -> dict[str, Any]
 def _around(seen: Glance) -> list[tuple[str, str, str]]:
     """Return the runs that this one belongs to, came from or led to: what they are, the text and the address."""
     meta = seen.meta
-    found: list[tuple[str, str, str]] = []
+    around: list[tuple[str, str, str]] = []
     parent = meta.get("parent")
     if isinstance(parent, dict) and isinstance(parent.get("run"), str):
         state = str(parent.get("state") or "")
-        found.append(("started by", f"{parent['run']} in {state}", run_link(parent["run"], state=state)))
+        around.append(("started by", f"{parent['run']} in {state}", run_link(parent["run"], state=state)))
     if isinstance(meta.get("rerun_of"), str):
-        found.append(("rerun of", str(meta["rerun_of"]), run_link(str(meta["rerun_of"]))))
-    found += [
+        around.append(("rerun of", str(meta["rerun_of"]), run_link(str(meta["rerun_of"]))))
+    around += [
         ("rerun as", rerun, run_link(rerun)) for rerun in (meta.get("reruns") or ())[-3:] if isinstance(rerun, str)
     ]
     if any(_starts_run(seen, path) for path in seen.states):
-        found.append(("child runs", "list", runs_link(parent=seen.workflow_id)))
-    return found
+        around.append(("child runs", "list", runs_link(parent=seen.workflow_id)))
+    return around
 
 
 def _starts_run(seen: Glance, path: str) -> bool:

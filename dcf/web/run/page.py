@@ -42,8 +42,8 @@ def run_page(visit: Visit, parameters: Mapping[str, str], workflow_id: str) -> s
         meta=seen.meta,
         stream=live_link(workflow_id),
         position=seen.newest_event or "",
-        panel=(beside := panel(visit, seen, address)),
-        state_doc=None if beside is None else beside["doc"],
+        panel=(side_panel := panel(visit, seen, address)),
+        state_doc=None if side_panel is None else side_panel["doc"],
         view=_view(visit, seen, address, inside),
     )
 

@@ -111,7 +111,9 @@ def _gates(details: Closeup) -> list[dict[str, Json]]:
     shown: list[dict[str, Json]] = []
     for gate in details.brief.gates:
         is_open = submission is not None and submission.gate(gate.name) is not None
-        verdict = next((one.verdict for one in reversed(details.gates.verdicts) if one.gate == gate.name), None)
+        verdict = next(
+            (verdict.verdict for verdict in reversed(details.gates.verdicts) if verdict.gate == gate.name), None
+        )
         waived = gate.name in details.gates.waived
         standing = "waits for its verdict" if is_open else "waived" if waived else verdict or "not asked yet"
         shown.append({"name": gate.name, "standing": standing, "failed": details.gates.attempts.get(gate.name, 0)})

@@ -68,15 +68,17 @@ def closeup(
         tallies=(path,),
         parts={**TALK.wanted(WHOLE), **(RECORDS.wanted((path,)) if definition.is_gated else {})},
     )
-    found = fenced(application.control_plane.transactions.store.read(workflow_id, reads))
-    if found.meta is None:
+    snapshot = fenced(application.control_plane.transactions.store.read(workflow_id, reads))
+    if snapshot.meta is None:
         raise UnknownRun(workflow_id)
-    error = found.states[path].last_error if path in found.states else None
+    error = snapshot.states[path].last_error if path in snapshot.states else None
     source = line_of(definition.document, path, error)
-    seen = Closeup(path=path, kind=place.state.kind(), now=found.now, brief=brief_of(definition, path), source=source)
-    if path not in found.states:
+    seen = Closeup(
+        path=path, kind=place.state.kind(), now=snapshot.now, brief=brief_of(definition, path), source=source
+    )
+    if path not in snapshot.states:
         return seen
-    view = view_of(found, path, found.states[path], found.meta)
+    view = view_of(snapshot, path, snapshot.states[path], snapshot.meta)
     page = application.artifacts.page(workflow_id, None, _ARTIFACTS)
     used = application.usages.of_run(workflow_id).states.get(path) if has_usage else None
     is_child = isinstance(place.state, Task) and place.state.served_by.kind == "child"
@@ -84,8 +86,8 @@ def closeup(
         seen,
         view=view,
         brief=brief_of(definition, path, view.given),
-        gates=record_of(found, path),
-        questions=[question for question in (found.part(TALK) or NO_TALK).questions if question.state == path],
+        gates=record_of(snapshot, path),
+        questions=[question for question in (snapshot.part(TALK) or NO_TALK).questions if question.state == path],
         entries=application.journal.read_journal(workflow_id, JournalQuery(limit=_ENTRIES, state=path)).entries,
         artifacts=[artifact for artifact in page.artifacts if artifact.kind.state == path],
         usage=None if not used else sums_shown(used),

@@ -18,25 +18,25 @@ _URGENCY: Final = ("failed", "running", "pending", "cancelled", "skipped", "succ
 Key = Callable[[StateView, int], Any]
 
 _KEYS: Final[Mapping[str, Key]] = {
-    "state": lambda one, _: label(one.path),
-    "status": lambda one, _: _URGENCY.index(one.doc.status.value) if one.doc.status.value in _URGENCY else 0,
-    "attempts": lambda one, _: one.doc.attempts or None,
-    "started": lambda one, _: one.doc.started_at,
-    "ended": lambda one, _: one.doc.finished_at,
+    "state": lambda view, _: label(view.path),
+    "status": lambda view, _: _URGENCY.index(view.doc.status.value) if view.doc.status.value in _URGENCY else 0,
+    "attempts": lambda view, _: view.doc.attempts or None,
+    "started": lambda view, _: view.doc.started_at,
+    "ended": lambda view, _: view.doc.finished_at,
     "took": took,
-    "now": lambda one, now: holding(one, now) or None,
-    "last error": lambda one, _: one.doc.last_error,
+    "now": lambda view, now: holding(view, now) or None,
+    "last error": lambda view, _: view.doc.last_error,
 }
 """The sort key of each column; states without a value come last."""
 
 
 def table_tab(seen: Glance, address: RunAddress) -> dict[str, Any]:
     """Return the rows of a page of the table, and the links that sort it. Raise InvalidArgument for no such column."""
-    wanted = address.get("sort") or ""
-    column, is_down = wanted.removeprefix("-"), wanted.startswith("-")
-    if wanted and column not in _KEYS:
+    sort_column = address.get("sort") or ""
+    column, is_down = sort_column.removeprefix("-"), sort_column.startswith("-")
+    if sort_column and column not in _KEYS:
         raise InvalidArgument("There is no such column.", f"Columns are: {', '.join(_KEYS)}.")
-    rows = _sorted(seen, column, is_down) if wanted else _as_tree(seen)
+    rows = _sorted(seen, column, is_down) if sort_column else _as_tree(seen)
     first = min(address.number("row"), max(0, len(rows) - 1)) // _ROWS * _ROWS
     return {
         "columns": [_column(name, column, is_down, address) for name in _KEYS],
@@ -65,7 +65,7 @@ def _as_tree(seen: Glance) -> list[Row]:
 
 
 def _sorted(seen: Glance, column: str, is_down: bool) -> list[Row]:
-    keys = {path: _KEYS[column](one, seen.now) for path, one in seen.states.items()}
+    keys = {path: _KEYS[column](state, seen.now) for path, state in seen.states.items()}
     known = sorted((path for path in keys if keys[path] is not None), key=lambda path: keys[path], reverse=is_down)
     unknown = (path for path in keys if keys[path] is None)
     return [Row(depth=0, label=label(path), path=path) for path in (*known, *unknown)]
@@ -80,20 +80,20 @@ def _column(name: str, column: str, is_down: bool, address: RunAddress) -> dict[
 
 def _row(row: Row, seen: Glance, address: RunAddress) -> dict[str, Any]:
     path = row.path or ""
-    one = seen.states[path]
-    time = took(one, seen.now)
-    is_opened = one.doc.scope is not None
+    state = seen.states[path]
+    time = took(state, seen.now)
+    is_opened = state.doc.scope is not None
     return {
         "path": path,
         "label": row.label,
         "depth": min(row.depth, _DEEPEST),
         "link": address.to_state(path),
         "inside": address.inside(path) if is_opened else None,
-        "status": one.doc.status.value,
-        "attempts": one.doc.attempts or "",
-        "started": "" if one.doc.started_at is None else to_text(one.doc.started_at),
-        "ended": "" if one.doc.finished_at is None else to_text(one.doc.finished_at),
+        "status": state.doc.status.value,
+        "attempts": state.doc.attempts or "",
+        "started": "" if state.doc.started_at is None else to_text(state.doc.started_at),
+        "ended": "" if state.doc.finished_at is None else to_text(state.doc.finished_at),
         "took": "" if time is None else span(time),
-        "now": holding(one, seen.now),
-        "error": one.doc.last_error or "",
+        "now": holding(state, seen.now),
+        "error": state.doc.last_error or "",
     }

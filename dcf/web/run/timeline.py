@@ -38,28 +38,30 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
     events, is_whole = _events(history, seen.workflow_id)
     named = {state for event in events if isinstance(state := event.get("state"), str)}
     machine = seen.definition.machine
-    found = timeline(events, {path: kind_in(machine, path) for path in named}, _expired(seen))
-    if found is None:
+    drawn = timeline(events, {path: kind_in(machine, path) for path in named}, _expired(seen))
+    if drawn is None:
         return {"rows": [], "is_whole": is_whole}
-    end = seen.now if found.end is None else found.end
-    busy = [(one.start, end if one.end is None else one.end) for row in found.rows for one in _worked(row)]
+    end = seen.now if drawn.end is None else drawn.end
+    busy = [
+        (segment.start, end if segment.end is None else segment.end) for row in drawn.rows for segment in _worked(row)
+    ]
     is_folded = address.get("idle") == "folded"
-    line = scale(found.start, max(end, found.last), busy, folded=is_folded)
-    first = _first(found, address)
+    line = scale(drawn.start, max(end, drawn.last), busy, folded=is_folded)
+    first = _first(drawn, address)
     return {
-        "rows": [_row(row, line, end, address) for row in found.rows[first : first + _ROWS]],
-        "pages": pages(len(found.rows), first, _ROWS, address),
-        "ticks": [span(line.time(WIDTH * at / (_TICKS - 1)) - found.start) for at in range(_TICKS)],
+        "rows": [_row(row, line, end, address) for row in drawn.rows[first : first + _ROWS]],
+        "pages": pages(len(drawn.rows), first, _ROWS, address),
+        "ticks": [span(line.time(WIDTH * at / (_TICKS - 1)) - drawn.start) for at in range(_TICKS)],
         "folds": [_bar(line, *fold) for fold in line.folds],
         "fold": address.here(idle=None if is_folded else "folded"),
         "is_folded": is_folded,
-        "can_fold": is_folded or bool(idle_spans(found.start, end, busy)),
+        "can_fold": is_folded or bool(idle_spans(drawn.start, end, busy)),
         "is_whole": is_whole,
         "legend": [
             {"class": phase.value, "name": name, "y": y, "height": height}
             for phase, (name, y, height) in _PHASES.items()
         ],
-        "start": to_text(found.start),
+        "start": to_text(drawn.start),
     }
 
 
@@ -74,27 +76,27 @@ def _expired(seen: Glance) -> dict[str, int]:
 
 def _events(history: History, workflow_id: str) -> tuple[list[Mapping[str, Json]], bool]:
     """Return the events from the beginning on, and whether they are all."""
-    found: list[Mapping[str, Json]] = []
+    events: list[Mapping[str, Json]] = []
     last = "0"
-    while len(found) < _MOST_EVENTS:
+    while len(events) < _MOST_EVENTS:
         chunk = history.after(workflow_id, last, _CHUNK)
-        found += (one.as_json() for one in chunk)
+        events += (event.as_json() for event in chunk)
         if len(chunk) < _CHUNK:
-            return found, True
+            return events, True
         last = chunk[-1].event_id
-    return found, False
+    return events, False
 
 
 def _worked(row: StateTimes) -> Iterable[Segment]:
     return (segment for segment in row.segments if segment.phase in {Phase.WORKING, Phase.LOST_LEASE})
 
 
-def _first(found: Timeline, address: RunAddress) -> int:
+def _first(timeline: Timeline, address: RunAddress) -> int:
     """Return where the page begins: where it was asked for, else where the chosen state is."""
     at = address.number("row")
     if address.get("row") is None and address.state is not None:
-        at = next((number for number, row in enumerate(found.rows) if row.state == address.state), 0)
-    return min(at, max(0, len(found.rows) - 1)) // _ROWS * _ROWS
+        at = next((number for number, row in enumerate(timeline.rows) if row.state == address.state), 0)
+    return min(at, max(0, len(timeline.rows) - 1)) // _ROWS * _ROWS
 
 
 def _row(row: StateTimes, line: Scale, end: int, address: RunAddress) -> dict[str, Any]:
@@ -115,20 +117,21 @@ def _row(row: StateTimes, line: Scale, end: int, address: RunAddress) -> dict[st
     }
 
 
-def _segment(one: Segment, line: Scale, end: int) -> dict[str, Any]:
-    name, y, height = _PHASES[one.phase]
-    until = end if one.end is None else one.end
-    told = f"{name} {span(until - one.start)}" + (" so far" if one.end is None else "")
-    tried = "" if one.attempt is None else f", attempt {one.attempt}"
-    agent = "" if one.agent is None else f" by {one.agent}"
-    outcome = "" if one.outcome is None else f", {one.outcome.replace('_', ' ')}"
+def _segment(segment: Segment, line: Scale, end: int) -> dict[str, Any]:
+    name, y, height = _PHASES[segment.phase]
+    until = end if segment.end is None else segment.end
+    text = f"{name} {span(until - segment.start)}" + (" so far" if segment.end is None else "")
+    tried = "" if segment.attempt is None else f", attempt {segment.attempt}"
+    agent = "" if segment.agent is None else f" by {segment.agent}"
+    outcome = "" if segment.outcome is None else f", {segment.outcome.replace('_', ' ')}"
     return {
-        **_bar(line, one.start, until),
-        "class": one.phase.value + (f" ended-{one.outcome}" if one.outcome in {"failed", "lost_lease"} else ""),
+        **_bar(line, segment.start, until),
+        "class": segment.phase.value
+        + (f" ended-{segment.outcome}" if segment.outcome in {"failed", "lost_lease"} else ""),
         "y": y,
         "height": height,
-        "title": f"{told}{tried}{agent}{outcome}",
-        "from": to_text(one.start),
+        "title": f"{text}{tried}{agent}{outcome}",
+        "from": to_text(segment.start),
     }
 
 

@@ -101,8 +101,8 @@ def spoken(view: StateView, now: int) -> str:
     doc = view.doc
     attempt = f"attempt {doc.attempts}" if doc.attempts else ""
     is_held = doc.lease.token is not None and not doc.status.is_terminal
-    held = _held(view, now) if is_held and doc.lease.owner_agent_id is not None else holding(view, now)
-    return ", ".join(one for one in (f"{label(view.path)}: {doc.status.value}", attempt, held) if one)
+    holder_text = _held(view, now) if is_held and doc.lease.owner_agent_id is not None else holding(view, now)
+    return ", ".join(part for part in (f"{label(view.path)}: {doc.status.value}", attempt, holder_text) if part)
 
 
 def _chain(path: str) -> list[tuple[str, str]]:

@@ -48,12 +48,14 @@ def _issue(entry: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _value(value: Json) -> str:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "; ".join(map(escaped, value))
     return escaped(value if isinstance(value, str) else dump(value))
 
 
 def escaped(text: Json) -> str:
     """Return a text so that Markdown shows it as it is, on as many lines as it has, and no terminal obeys it."""
-    kept = "".join(one if one.isprintable() or one == "\n" else "�" for one in str(text))
-    return _MARKS.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}", kept)
+    printable_text = "".join(
+        character if character.isprintable() or character == "\n" else "�" for character in str(text)
+    )
+    return _MARKS.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\{match[3]}", printable_text)

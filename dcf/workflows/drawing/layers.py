@@ -210,7 +210,10 @@ def _neighbours(plan: LayerPlan) -> tuple[list[list[int]], list[list[int]]]:
 def _sort_by_neighbours(layer: list[int], layers: list[list[int]], near: list[list[int]], plan: LayerPlan) -> None:
     place = {at: index for other in (layers[_rank_near(layer, near, plan)],) for index, at in enumerate(other)}
     own = {at: index for index, at in enumerate(layer)}
-    mean = {at: sum(place[one] for one in near[at]) / len(near[at]) if near[at] else float(own[at]) for at in layer}
+    mean = {
+        at: sum(place[neighbour] for neighbour in near[at]) / len(near[at]) if near[at] else float(own[at])
+        for at in layer
+    }
     layer.sort(key=lambda at: (mean[at], own[at]))
 
 
@@ -225,7 +228,7 @@ def _crossings(layers: list[list[int]], below: list[list[int]]) -> int:
         place = {at: index for index, at in enumerate(under)}
         seen: list[int] = []
         for at in layer:
-            targets = sorted(place[one] for one in below[at])
+            targets = sorted(place[target] for target in below[at])
             total += sum(len(seen) - bisect_left(seen, target + 1) for target in targets)
             for target in targets:
                 insort(seen, target)
@@ -243,8 +246,8 @@ def _place_across(plan: LayerPlan) -> None:
             near = above if turn % 2 == 0 else below
             if turn >= passes - 2:
                 near = [first + second for first, second in zip(above, below, strict=True)]
-            wanted = [_pulled(plan, at, near[at]) for at in layer]
-            _settle(plan, layer, wanted)
+            positions = [_pulled(plan, at, near[at]) for at in layer]
+            _settle(plan, layer, positions)
     _straighten(plan, above, below)
     left = min(slot.x - slot.width / 2 for slot in plan.slots)
     for slot in plan.slots:
@@ -254,7 +257,7 @@ def _place_across(plan: LayerPlan) -> None:
 
 def _straighten(plan: LayerPlan, above: list[list[int]], below: list[list[int]]) -> None:
     """Make long lines vertical where there is room."""
-    beside = {
+    neighbours = {
         at: (before, after)
         for layer in plan.layers
         for before, at, after in zip([None, *layer], layer, [*layer[1:], None], strict=False)
@@ -266,7 +269,7 @@ def _straighten(plan: LayerPlan, above: list[list[int]], below: list[list[int]])
         least, most = -math.inf, math.inf
         at: int | None = top
         while at is not None:
-            low, high = _room(plan, at, *beside[at])
+            low, high = _room(plan, at, *neighbours[at])
             if max(low, least) > min(high, most):
                 _align(plan, run, least, most)
                 run, least, most = [], -math.inf, math.inf
@@ -292,22 +295,22 @@ def _room(plan: LayerPlan, at: int, before: int | None, after: int | None) -> tu
 
 
 def _align(plan: LayerPlan, run: list[int], least: float, most: float) -> None:
-    wanted = sum(plan.slots[at].x for at in run) / len(run)
+    centre = sum(plan.slots[at].x for at in run) / len(run)
     for at in run:
-        plan.slots[at].x = min(max(wanted, least), most)
+        plan.slots[at].x = min(max(centre, least), most)
 
 
 def _pulled(plan: LayerPlan, at: int, near: list[int]) -> float:
     """Return the x that a slot's neighbours pull it to."""
     slot = plan.slots[at]
     total, mass = (slot.x, 1.0) if not near else (0.0, 0.0)
-    for other in (plan.slots[one] for one in near):
+    for other in (plan.slots[slot] for slot in near):
         weight = _STRAIGHT if slot.node is None and other.node is None else 1.0
         total, mass = total + weight * other.x, mass + weight
     return total / mass
 
 
-def _settle(plan: LayerPlan, layer: list[int], wanted: list[float]) -> None:
+def _settle(plan: LayerPlan, layer: list[int], targets: list[float]) -> None:
     """Place a layer as near to the wanted places as its order and the gaps allow (pool adjacent violators)."""
     slots = [plan.slots[at] for at in layer]
     offset, offsets = 0.0, []
@@ -315,7 +318,7 @@ def _settle(plan: LayerPlan, layer: list[int], wanted: list[float]) -> None:
         offset += 0.0 if before is None else (before.width + slot.width) / 2 + COLUMN_GAP
         offsets.append(offset)
     pools: list[tuple[float, float, int]] = []
-    for target, shift, slot in zip(wanted, offsets, slots, strict=True):
+    for target, shift, slot in zip(targets, offsets, slots, strict=True):
         weight = 1.0 if slot.node is not None else _STRAIGHT / 2
         total, mass, count = (target - shift) * weight, weight, 1
         while pools and pools[-1][0] / pools[-1][1] > total / mass:

@@ -204,58 +204,58 @@ def _box(block: _Block, slot: Slot, origin: Point) -> Box:
 
 
 def _labels(sheet: _Sheet, origin: Point) -> list[Label]:
-    found: list[Label] = []
+    labels: list[Label] = []
     for slot in sheet.plan.slots:
         if slot.wire is not None:
             arrow = sheet.graph.arrows[sheet.wires[slot.wire]]
             x, y = origin[0] + slot.x, origin[1] + slot.top + slot.height / 2
             text = label_text(arrow)
-            found.append(Label(x=x, y=y, width=slot.width, text=text, full=arrow.label, dashed=arrow.dashed))
-    return found
+            labels.append(Label(x=x, y=y, width=slot.width, text=text, full=arrow.label, dashed=arrow.dashed))
+    return labels
 
 
 def _looping(sheet: _Sheet) -> dict[int, bool]:
     """Return the nodes that lead to themselves; True if only by catching an error."""
-    found: dict[int, bool] = {}
+    looping: dict[int, bool] = {}
     for arrow in sheet.graph.arrows:
         if arrow.source == arrow.target:
-            found[arrow.source] = found.get(arrow.source, True) and arrow.dashed
-    return found
+            looping[arrow.source] = looping.get(arrow.source, True) and arrow.dashed
+    return looping
 
 
 def _loops(sheet: _Sheet, boxes: Sequence[Box]) -> list[Line]:
-    found: list[Line] = []
+    lines: list[Line] = []
     for node, dashed in _looping(sheet).items():
         rect = boxes[node].rect
         right, middle = rect.x + rect.width, rect.y + _NODE_HEIGHT / 2
         points = ((right, middle - 8), (right + LOOP, middle - 8), (right + LOOP, middle + 8), (right, middle + 8))
-        found.append(Line(points=points, dashed=dashed, head=True, loop=True))
-    return found
+        lines.append(Line(points=points, dashed=dashed, head=True, loop=True))
+    return lines
 
 
 def _loop_labels(sheet: _Sheet, boxes: Sequence[Box]) -> list[Label]:
-    found: list[Label] = []
+    labels: list[Label] = []
     for node, dashed in _looping(sheet).items():
         text = _loop_text(sheet.graph, node)
         if text:
             rect, width = boxes[node].rect, _label_width(text)
             x, y = rect.x + rect.width + LOOP + width / 2, rect.y + _NODE_HEIGHT / 2
-            found.append(Label(x=x, y=y, width=width, text=text, full=text, dashed=dashed))
-    return found
+            labels.append(Label(x=x, y=y, width=width, text=text, full=text, dashed=dashed))
+    return labels
 
 
 def _lines(sheet: _Sheet, boxes: Sequence[Box], origin: Point) -> list[Line]:
     plan = sheet.plan
     outgoing = _ports(plan, plan.links, boxes, below=True)
     incoming = _ports(plan, plan.links, boxes, below=False)
-    found: list[Line] = []
+    lines: list[Line] = []
     for at, link in enumerate(plan.links):
         points = (
             *_ends(plan, link.upper, outgoing.get(at), origin, boxes, below=True),
             *reversed(_ends(plan, link.lower, incoming.get(at), origin, boxes, below=False)),
         )
-        found.append(Line(points=points[::-1] if link.up else points, dashed=link.dashed, head=link.last))
-    return found
+        lines.append(Line(points=points[::-1] if link.up else points, dashed=link.dashed, head=link.last))
+    return lines
 
 
 def _ends(
@@ -280,10 +280,10 @@ def _ports(plan: LayerPlan, links: Sequence[Link], boxes: Sequence[Box], *, belo
         slot = link.upper if below else link.lower
         if plan.slots[slot].node is not None:
             sides.setdefault(slot, []).append(at)
-    found: dict[int, float] = {}
+    ports: dict[int, float] = {}
     for slot, members in sides.items():
-        found |= _spread(plan, links, members, boxes[slot].rect, below=below)
-    return found
+        ports |= _spread(plan, links, members, boxes[slot].rect, below=below)
+    return ports
 
 
 def _spread(plan: LayerPlan, links: Sequence[Link], members: list[int], rect: Rect, *, below: bool) -> dict[int, float]:

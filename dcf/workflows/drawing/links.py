@@ -30,12 +30,12 @@ class Links:
 
 def following(graph: Graph) -> dict[str, tuple[str, ...]]:
     """Return for each state the paths of those after it; of a Parallel or Map also the first ones inside."""
-    found: dict[str, list[str]] = {}
-    for one in graph.arrows:
-        source, target = graph.nodes[one.source].path, graph.nodes[one.target].path
-        if source and target and len(found.setdefault(source, [])) < _MOST_NEXT:
-            found[source].append(target)
-    shown = {source: tuple(targets) for source, targets in found.items()}
+    following_states: dict[str, list[str]] = {}
+    for arrow in graph.arrows:
+        source, target = graph.nodes[arrow.source].path, graph.nodes[arrow.target].path
+        if source and target and len(following_states.setdefault(source, [])) < _MOST_NEXT:
+            following_states[source].append(target)
+    shown = {source: tuple(targets) for source, targets in following_states.items()}
     for node in graph.nodes:
         for group in node.groups:
             shown |= following(group.graph)

@@ -53,8 +53,8 @@ def _outcome(meta: Mapping[str, Json]) -> Iterator[str]:
     for name in _CLOSED:
         if closed.get(name):
             yield from ("", f"## {name.capitalize()}", "")
-            found = closed[name]
-            yield from (f"- {_value(one)}" for one in (found if isinstance(found, list) else [found]))
+            outcome = closed[name]
+            yield from (f"- {_value(line)}" for line in (outcome if isinstance(outcome, list) else [outcome]))
     if meta.get("output") is not None:
         yield from ("", "## Output", "", "```json", *_indented(meta["output"]), "```")
 

@@ -72,4 +72,6 @@ def _arrow(arrow: Arrow, prefix: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return "".join(one if one.isalnum() or one in _HARMLESS else f"#{ord(one)};" for one in text)
+    return "".join(
+        character if character.isalnum() or character in _HARMLESS else f"#{ord(character)};" for character in text
+    )

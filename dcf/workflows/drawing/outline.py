@@ -17,8 +17,8 @@ def draw_text(machine: Machine, statuses: Statuses | None = None, shares: Mappin
 def _graph(graph: Graph, indent: str, standing: Standing) -> Iterator[str]:
     for at, node in enumerate(graph.nodes):
         if node.kind not in MARKERS:
-            told = standing.told(node.path)
-            yield f"{indent}{node.name}  ({kind_text(node)})" + (f"  {told}" if told else "")
+            note = standing.told(node.path)
+            yield f"{indent}{node.name}  ({kind_text(node)})" + (f"  {note}" if note else "")
             yield from _inside(node, indent, standing)
             yield from _ways(graph, at, indent)
 

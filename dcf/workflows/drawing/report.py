@@ -109,19 +109,19 @@ def _facts(meta: Mapping[str, Json]) -> str:
     return f"<dl>{''.join(rows)}</dl>"
 
 
-def _findings(found: Iterable[Mapping[str, Json]]) -> str:
+def _findings(document: Iterable[Mapping[str, Json]]) -> str:
     shown = "".join(
-        f'<div class="finding{" stuck" if one.get("stuck") else ""}"><strong>{_text(one.get("cause"))}</strong>'
-        f" {_text(one.get('sentence'))}<br>{_remedy(one.get('remedy') or {})}</div>"
-        for one in found
+        f'<div class="finding{" stuck" if finding.get("stuck") else ""}"><strong>{_text(finding.get("cause"))}</strong>'
+        f" {_text(finding.get('sentence'))}<br>{_remedy(finding.get('remedy') or {})}</div>"
+        for finding in document
     )
     return f"<h2>Why it is where it is</h2>{shown}" if shown else ""
 
 
 def _remedy(remedy: Mapping[str, Json]) -> str:
     command = remedy.get("command")
-    told = f" <code>{_text(command)}</code>" if command else ""
-    return f'<span class="soft">{_text(remedy.get("sentence"))}</span>{told}'
+    text = f" <code>{_text(command)}</code>" if command else ""
+    return f'<span class="soft">{_text(remedy.get("sentence"))}</span>{text}'
 
 
 def _states(states: Mapping[str, Mapping[str, Json]]) -> str:
@@ -148,9 +148,9 @@ def _state(path: str, doc: Mapping[str, Json]) -> str:
 
 def _events(events: Sequence[Mapping[str, Json]]) -> str:
     rows = "".join(
-        f'<tr><td class="at">{_moment(one.get("at"))}<td class="word">{_text(one.get("type"))}'
-        f'<td class="name">{_text(one.get("state") or "")}<td class="more">{_text("  ".join(_pairs(one)))}</tr>\n'
-        for one in events
+        f'<tr><td class="at">{_moment(event.get("at"))}<td class="word">{_text(event.get("type"))}'
+        f'<td class="name">{_text(event.get("state") or "")}<td class="more">{_text("  ".join(_pairs(event)))}</tr>\n'
+        for event in events
     )
     head = "<tr><th>time (UTC)<th>event<th>state<th>data</tr>"
     return f"<h2>What happened</h2><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
@@ -188,7 +188,7 @@ def _status(status: Json) -> str:
 
 def _word(status: Json) -> str:
     """Return a status as a class name; nothing but letters."""
-    return "".join(one for one in str(status) if one.isascii() and one.isalpha())
+    return "".join(character for character in str(status) if character.isascii() and character.isalpha())
 
 
 def _text(value: Json) -> str:

@@ -68,13 +68,13 @@ class Part:
 def part_of(graph: Graph, first: int, most: int) -> Part:
     """Return at most `most` nodes, with the arrows between them. Content of a node that is too large is left out."""
     shown, arrows = range(first, min(len(graph.nodes), first + most)), graph.arrows
-    kept = tuple(_folded(graph.nodes[at], most) for at in shown)
+    nodes = tuple(_folded(graph.nodes[at], most) for at in shown)
     within = (
-        Arrow(source=one.source - first, target=one.target - first, label=one.label, dashed=one.dashed)
-        for one in arrows
-        if one.source in shown and one.target in shown
+        Arrow(source=arrow.source - first, target=arrow.target - first, label=arrow.label, dashed=arrow.dashed)
+        for arrow in arrows
+        if arrow.source in shown and arrow.target in shown
     )
-    return Part(graph=Graph(nodes=kept, arrows=tuple(within)), first=first, total=len(graph.nodes))
+    return Part(graph=Graph(nodes=nodes, arrows=tuple(within)), first=first, total=len(graph.nodes))
 
 
 def _folded(node: Node, most: int) -> Node:
@@ -92,12 +92,12 @@ def scene_of(machine: Machine) -> Graph:
 
 def nodes_in(graph: Graph) -> list[Node]:
     """Return all nodes, those inside groups included."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for node in graph.nodes:
-        found.append(node)
+        nodes.append(node)
         for group in node.groups:
-            found += nodes_in(group.graph)
-    return found
+            nodes += nodes_in(group.graph)
+    return nodes
 
 
 def _size(machine: Machine) -> int:
@@ -113,7 +113,7 @@ def _graph(machine: Machine, scope: str, *, marked: bool, many: bool = False) ->
     if ends:
         nodes.append(Node(path="", name="end", kind=END))
     index = {name: at for at, name in enumerate(names, 1 if marked else 0)}
-    arrows = [Arrow(source=0, target=index[one]) for one in machine.starts] if marked else []
+    arrows = [Arrow(source=0, target=index[start]) for start in machine.starts] if marked else []
     for name in names:
         arrows += _arrows(machine.states[name], index[name], index)
     arrows += [Arrow(source=index[name], target=len(nodes) - 1) for name in ends]
@@ -155,14 +155,16 @@ def _node(state: State, name: str, path: str, *, many: bool) -> Node:
 
 
 def _arrows(state: State, source: int, index: dict[str, int]) -> list[Arrow]:
-    found: list[Arrow] = []
+    arrows: list[Arrow] = []
     if isinstance(state, Choice):
-        found += [Arrow(source=source, target=index[one.next], label=describe(one.rule)) for one in state.branches]
+        arrows += [
+            Arrow(source=source, target=index[branch.next], label=describe(branch.rule)) for branch in state.branches
+        ]
         if state.default is not None:
-            found.append(Arrow(source=source, target=index[state.default], label="otherwise"))
+            arrows.append(Arrow(source=source, target=index[state.default], label="otherwise"))
     if state.next is not None:
-        found.append(Arrow(source=source, target=index[state.next]))
+        arrows.append(Arrow(source=source, target=index[state.next]))
     for catcher in state.catchers:
         label = errors_text(catcher.errors)
-        found.append(Arrow(source=source, target=index[catcher.next], label=label, dashed=True))
-    return found
+        arrows.append(Arrow(source=source, target=index[catcher.next], label=label, dashed=True))
+    return arrows

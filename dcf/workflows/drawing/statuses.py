@@ -69,8 +69,8 @@ class Standing:
         counts = self._counts.get(path, Counter())
         if self._is_one(path):
             return printable(next(iter(counts)) + self._iterations(path))
-        told = ", ".join(f"{counts[status]} {status}" for status in sorted(counts, key=_rank))
-        return printable(told + self._of(path, str))
+        counted = ", ".join(f"{counts[status]} {status}" for status in sorted(counts, key=_rank))
+        return printable(counted + self._of(path, str))
 
     def told(self, path: str) -> str:
         """Return the mark of the most urgent status and the description in words; empty without a status."""

@@ -144,8 +144,8 @@ def draw_graph(
 
 def _summary(graph: Graph, standing: Standing) -> str:
     states = [node for node in nodes_in(graph) if node.kind not in MARKERS]
-    told = [f"{node.name}: {standing.words(node.path) or node.kind}" for node in states]
-    return printable(f"{len(states)} states in reading order: {'; '.join(told)}.", 4000)
+    lines = [f"{node.name}: {standing.words(node.path) or node.kind}" for node in states]
+    return printable(f"{len(states)} states in reading order: {'; '.join(lines)}.", 4000)
 
 
 def _panel_parts(panel: Panel, standing: Standing, links: Links | None) -> Iterator[str]:
@@ -269,7 +269,7 @@ def _text(text: str) -> str:
 
 def _attribute(path: str) -> str:
     """Escape a path without cutting it, since programs compare it."""
-    return escape("".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in path))
+    return escape("".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in path))
 
 
 def _point(point: Point) -> str:

@@ -33,19 +33,19 @@ class Scale:
             return self.places[0]
         if at >= self.times[-1]:
             return self.places[-1]
-        one = bisect_right(self.times, at) - 1
-        begin, end = self.times[one], self.times[one + 1]
-        low, high = self.places[one], self.places[one + 1]
+        number = bisect_right(self.times, at) - 1
+        begin, end = self.times[number], self.times[number + 1]
+        low, high = self.places[number], self.places[number + 1]
         return low + (high - low) * (at - begin) / (end - begin)
 
     def time(self, place: float) -> int:
         """Return the time that is at a place of the line."""
-        one = min(max(0, bisect_right(self.places, place) - 1), max(0, len(self.places) - 2))
+        number = min(max(0, bisect_right(self.places, place) - 1), max(0, len(self.places) - 2))
         if len(self.times) == 1:
             return self.times[0]
-        low, high = self.places[one], self.places[one + 1]
+        low, high = self.places[number], self.places[number + 1]
         share = 0.0 if high == low else (place - low) / (high - low)
-        return round(self.times[one] + share * (self.times[one + 1] - self.times[one]))
+        return round(self.times[number] + share * (self.times[number + 1] - self.times[number]))
 
 
 def scale(start: int, end: int, busy: Iterable[Span], *, folded: bool) -> Scale:

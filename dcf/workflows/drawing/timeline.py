@@ -67,7 +67,11 @@ class StateTimes:
 
     def seconds_in(self, phase: Phase, until: int) -> float:
         """Return how long it was in a phase, up to then."""
-        spans = ((one.start, until if one.end is None else one.end) for one in self.segments if one.phase is phase)
+        spans = (
+            (segment.start, until if segment.end is None else segment.end)
+            for segment in self.segments
+            if segment.phase is phase
+        )
         return seconds(sum(max(0, end - start) for start, end in spans))
 
 
@@ -258,20 +262,20 @@ class _TimelineFold:
         return self._tracks.setdefault(state, _Track(state))
 
     def _of_run(self, event: Mapping[str, Json], at: int) -> None:
-        told = str(event.get("type"))
+        type_name = str(event.get("type"))
         for track in self._tracks.values():
             self._pass_due(track, at)
-        if told in _OVER:
+        if type_name in _OVER:
             self._end = at if self._end is None else self._end
             for track in self._tracks.values():
                 track.end(at, "cancelled")
-        elif told in _HOLDS:
-            self._held.add(_HOLDS[told])
-        elif told in _FREES and event.get("still_blocked") is not True:
-            self._held.discard(_FREES[told])
-        elif told == "RunRetried":
+        elif type_name in _HOLDS:
+            self._held.add(_HOLDS[type_name])
+        elif type_name in _FREES and event.get("still_blocked") is not True:
+            self._held.discard(_FREES[type_name])
+        elif type_name == "RunRetried":
             self._end, self._held = None, set()
-        elif told == "StatesSkipped":
+        elif type_name == "StatesSkipped":
             for name in event.get("states") or ():
                 self._track(str(name)).outcome = "skipped"
         if self._end is None:
@@ -297,27 +301,27 @@ class _TimelineFold:
             self._enter(track, track.due)
 
     def _of_state(self, track: _Track, event: Mapping[str, Json], at: int) -> None:
-        told = str(event.get("type"))
+        type_name = str(event.get("type"))
         self._pass_due(track, at)
-        if told == "StateEntered":
+        if type_name == "StateEntered":
             self._enter(track, at)
-        elif told == "LeaseAcquired":
+        elif type_name == "LeaseAcquired":
             _acquire(track, event, at)
-        elif told == "LeaseReleased":
+        elif type_name == "LeaseReleased":
             track.end(at, "released")
             self._idle(track, at)
-        elif told in _ENDS:
-            track.end(at, _ENDS[told])
-            track.outcome = _ENDS[told]
-        elif told in _BY_OTHERS:
+        elif type_name in _ENDS:
+            track.end(at, _ENDS[type_name])
+            track.outcome = _ENDS[type_name]
+        elif type_name in _BY_OTHERS:
             self._settle(track, str(event.get("how")), at)
-        elif told in _WAITS:
+        elif type_name in _WAITS:
             track.wait(event, at)
-        elif told in _SIGNS_OF_LIFE:
+        elif type_name in _SIGNS_OF_LIFE:
             track.heard = max(track.heard, at)
-            if told == "LeaseRenewed":
+            if type_name == "LeaseRenewed":
                 track.lease(event, at)
-        elif told in _CALLS and track.is_called(event.get("epoch")):
+        elif type_name in _CALLS and track.is_called(event.get("epoch")):
             self._idle(track, at)
 
     def _settle(self, track: _Track, how: str, at: int) -> None:

@@ -28,7 +28,9 @@ _NOUNS: Final[Mapping[str, str]] = {
     "IsBoolean": "a boolean",
     "IsTimestamp": "a timestamp",
 }
-_TESTS: Final[Mapping[Test, str]] = {found.test: name for name, found in OPERATORS.items() if not found.by_path}
+_TESTS: Final[Mapping[Test, str]] = {
+    operator.test: name for name, operator in OPERATORS.items() if not operator.by_path
+}
 
 
 def printable(text: str, longest: int = LONGEST) -> str:

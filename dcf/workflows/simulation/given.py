@@ -64,12 +64,12 @@ class Answers:
 
         Without answers, an agent's Task returns its input. A Task for something outside waits.
         """
-        name, given = task.name, task.given
+        name, output = task.name, task.given
         answers = self._left.get(name, [])
-        exact = next((answer for answer in answers if "input" in answer and answer["input"] == given), None)
+        exact = next((answer for answer in answers if "input" in answer and answer["input"] == output), None)
         answer = exact or (answers[0] if answers else None)
         if answer is None:
-            return {"output": given} if task.kind == "work" else {"never": True}
+            return {"output": output} if task.kind == "work" else {"never": True}
         answers.remove(answer)
         if "output" in answer and task.kind == "work":
             refuse_misfit(task, answer["output"])
@@ -78,22 +78,22 @@ class Answers:
 
 def refuse_misfit(task: AskedTask, output: Json) -> None:
     """Raise InvalidArgument if an output that was given for a Task does not match its OutputSchema."""
-    found = () if task.brief is None else task.brief.misfits(output)
-    if found:
-        told = "; ".join(f"{one.pointer or 'the output'}: {one.message}" for one in found)
+    misfits = () if task.brief is None else task.brief.misfits(output)
+    if misfits:
+        reasons = "; ".join(f"{misfit.pointer or 'the output'}: {misfit.message}" for misfit in misfits)
         raise InvalidArgument(
-            f"The output given for the Task '{task.name[:80]}' does not match its OutputSchema: {told}.",
+            f"The output given for the Task '{task.name[:80]}' does not match its OutputSchema: {reasons}.",
             "A run would refuse it. Correct the output, or the schema.",
         )
 
 
 def _read(mocks: Mocks) -> dict[str, list[Answer]]:
     """Check the answers and return them as arrays; a single answer need not be in one."""
-    given = check(mocks, name="mocks", max_bytes=_ALL_MOCKS_BYTES)
-    if not isinstance(given, dict):
+    document = check(mocks, name="mocks", max_bytes=_ALL_MOCKS_BYTES)
+    if not isinstance(document, dict):
         raise _wrong("mocks is not an object.")
-    found = {name: answers if isinstance(answers, list) else [answers] for name, answers in given.items()}
-    for name, answers in found.items():
+    result = {name: answers if isinstance(answers, list) else [answers] for name, answers in document.items()}
+    for name, answers in result.items():
         for answer in answers:
             if not isinstance(answer, dict) or _KINDS.isdisjoint(answer):
                 raise _wrong(f"An answer of the Task '{name[:80]}' is none.")
@@ -101,7 +101,7 @@ def _read(mocks: Mocks) -> dict[str, list[Answer]]:
                 raise _wrong(f"The error and the cause of the Task '{name[:80]}' must be strings.")
             if not (is_time(answer.get("after", 0))):
                 raise _wrong(f"`after` of the Task '{name[:80]}' must be a number of seconds.")
-    return found
+    return result
 
 
 def _is_words(value: Json) -> bool:
@@ -141,7 +141,7 @@ class GivenFiles:
                 yield Listed(key=name.removeprefix(start), size=len(content), modified=self.modified, etag=etag)
 
 
-def context_of(run_input: Json, started: str, given: Mapping[str, Json]) -> dict[str, Json]:
+def context_of(run_input: Json, started: str, members: Mapping[str, Json]) -> dict[str, Json]:
     """Return the context object of a simulated run; values in `given` replace the generated ones."""
     execution = {
         "Id": "arn:aws:states:us-east-1:123456789012:execution:simulated:run",
@@ -152,7 +152,7 @@ def context_of(run_input: Json, started: str, given: Mapping[str, Json]) -> dict
         "RedriveCount": 0,
     }
     machine = {"Id": "arn:aws:states:us-east-1:123456789012:stateMachine:simulated", "Name": "simulated"}
-    own = check(given, name="context", max_bytes=_ALL_MOCKS_BYTES)
+    own = check(members, name="context", max_bytes=_ALL_MOCKS_BYTES)
     if not isinstance(own, dict):
         raise InvalidArgument(
             "context is not an object.", 'Give parts of the context object, such as {"Execution": {…}}.'

@@ -76,8 +76,8 @@ class Trace:
 
     def _known(self, path: str) -> tuple[str, str]:
         """Return the name and the type of a state."""
-        found = self.known.get(path)
-        if found is None:
+        known = self.known.get(path)
+        if known is None:
             place = resolve(self.machine, path)
-            found = self.known[path] = (place.name, place.state.kind())
-        return found
+            known = self.known[path] = (place.name, place.state.kind())
+        return known

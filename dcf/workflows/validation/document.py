@@ -143,7 +143,9 @@ def _machine_verdict(machine: Json) -> Validation:
             own = {name: machine[name] for name in ("workflow_id", "workflow_name") if name in machine}
             machine = own | {"asl": asl_of(machine)}
         except InvalidDefinition as error:
-            problems = [found("static", one.path, one.code, one.message, one.hint) for one in error.problems]
+            problems = [
+                found("static", problem.path, problem.code, problem.message, problem.hint) for problem in error.problems
+            ]
             return Validation(problems=tuple(problems))
     is_named = isinstance(machine, dict) and is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
@@ -176,22 +178,24 @@ def _open_tasks(machine: Json) -> Iterator[str]:
 
 
 def _names(document: Mapping[str, Json]) -> list[Finding]:
-    return [found("static", one.path, one.code, one.message, one.hint) for one in check_names(document)]
+    return [
+        found("static", problem.path, problem.code, problem.message, problem.hint) for problem in check_names(document)
+    ]
 
 
 def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[Finding]:
     """Return the graph's findings without those that the schema has reported already."""
-    said: dict[tuple[str, str], list[str]] = {}
+    messages: dict[tuple[str, str], list[str]] = {}
     for finding in form:
-        said.setdefault((finding.path, finding.code), []).append(finding.message)
-    return [one for one in graph if not _repeats(one, said.get((one.path, one.code), []))]
+        messages.setdefault((finding.path, finding.code), []).append(finding.message)
+    return [graph for graph in graph if not _repeats(graph, messages.get((graph.path, graph.code), []))]
 
 
-def _repeats(finding: Finding, said: list[str]) -> bool:
+def _repeats(finding: Finding, messages: list[str]) -> bool:
     # One object may lack several fields; any other problem can occur only once at a place.
     if finding.code == "missing_field":
-        return any(finding.message.endswith(message) for message in said)
-    return bool(said)
+        return any(finding.message.endswith(message) for message in messages)
+    return bool(messages)
 
 
 def _resolution(imported: Imported, references: References) -> dict[str, Json]:

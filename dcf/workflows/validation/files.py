@@ -110,10 +110,10 @@ def _agrees(content: bytes, integrity: str) -> bool:
 
 def _decodings(text: str) -> list[bytes]:
     """List the possible digests that a text encodes: hex, or base64 in either alphabet."""
-    found: list[bytes] = []
+    decodings: list[bytes] = []
     for decode in (bytes.fromhex, base64.b64decode, base64.urlsafe_b64decode):
         try:
-            found.append(decode(text))
+            decodings.append(decode(text))
         except (ValueError, binascii.Error):
             continue
-    return found
+    return decodings

@@ -23,8 +23,8 @@ _MACHINES: Final = frozenset({"Branches", "ItemProcessor", "Iterator"})
 
 def foreign_warnings(machine: Json, path: str) -> list[str]:
     """List the parts of the machine at `path` that dcf does not support, as `pointer: sentence`."""
-    found = (f"{where}: {sentence}" for where, sentence in _foreign_parts(machine, path))
-    return list(islice(found, MAX_FINDINGS))
+    sentences = (f"{where}: {sentence}" for where, sentence in _foreign_parts(machine, path))
+    return list(islice(sentences, MAX_FINDINGS))
 
 
 def _foreign_parts(machine: Json, path: str) -> Iterator[tuple[str, str]]:

@@ -130,9 +130,9 @@ def _plainly_fits(checker: Any, instance: Json, schema: Json) -> bool:
         return False
     if isinstance(instance, str) and len(instance) < schema.get("minLength", 0):
         return False
-    wanted = schema.get("type")
-    types = [wanted] if isinstance(wanted, str) else wanted
-    return types is None or any(checker.is_type(instance, one) for one in types)
+    type_names = schema.get("type")
+    types = [type_names] if isinstance(type_names, str) else type_names
+    return types is None or any(checker.is_type(instance, name) for name in types)
 
 
 _BY_PATTERN: Final = "patternProperties"
@@ -164,8 +164,8 @@ def _unknown(error: ValidationError) -> _Told:
 
 
 def _type(error: ValidationError) -> _Told:
-    wanted: Json = error.validator_value
-    nouns = " or ".join(_NOUNS.get(name, name) for name in ([wanted] if isinstance(wanted, str) else wanted))
+    expected: Json = error.validator_value
+    nouns = " or ".join(_NOUNS.get(name, name) for name in ([expected] if isinstance(expected, str) else expected))
     yield (), "wrong_type", f"This must be {nouns}, not {kind(error.instance)}.", f"Write {nouns}."
 
 
@@ -173,7 +173,7 @@ def _allowed(error: ValidationError) -> _Told:
     value = error.validator_value
     allowed = value if error.validator == "enum" and isinstance(value, list) else [value]
     shown = f"'{clip(error.instance)}'" if isinstance(error.instance, str) else kind(error.instance)
-    hint = f"Use one of: {', '.join(json.dumps(one, allow_nan=False) for one in allowed)}."
+    hint = f"Use one of: {', '.join(json.dumps(allowed, allow_nan=False) for allowed in allowed)}."
     yield (), "invalid_value", f"This cannot be {shown}.", clip(hint, 500)
 
 

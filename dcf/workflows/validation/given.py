@@ -50,18 +50,20 @@ def validate_given(
     InvalidArgument if it cannot. `remedy` tells how to say so, in place of the argument of start_run. Agent files are
     searched in `imports_base_dir`, then in `agents_dir`.
     """
-    given, refusal = read_text(workflow)
+    sent, refusal = read_text(workflow)
     if refusal is not None:
         return Validation(problems=(refusal,))
     places = (imports_base_dir, skills_base_dir, agents_dir)
-    if not isinstance(given, dict):
-        return judge(given, given, places, schema)
-    document = {name: value for name, value in as_workflow(given).items() if name != SOURCE}
+    if not isinstance(sent, dict):
+        return judge(sent, sent, places, schema)
+    document = {name: value for name, value in as_workflow(sent).items() if name != SOURCE}
     if is_linear(document):
         try:
             document["asl"] = asl_of(document)
         except InvalidDefinition as error:
-            problems = [found("static", one.path, one.code, one.message, one.hint) for one in error.problems]
+            problems = [
+                found("static", problem.path, problem.code, problem.message, problem.hint) for problem in error.problems
+            ]
             return Validation(problems=tuple(problems))
         del document["steps"]
     tasks = {name: task for _, name, task in tasks_of(document.get("asl"), "") if is_worked(task)}
@@ -78,11 +80,11 @@ def validate_given(
     verdict = replace(
         verdict,
         warnings=(*verdict.warnings, *(warning for warning in warnings if warning is not None)),
-        defaulted=(*_head_defaults(given, name), *_agents_used(document, tasks, agents)),
+        defaulted=(*_head_defaults(sent, name), *_agents_used(document, tasks, agents)),
         open_tasks=open_tasks,
         has_templates=any(_asks_for_template(document, task) for name, task in tasks.items() if name not in agents),
     )
-    return _as_given(verdict) if is_bare(given) else verdict
+    return _as_given(verdict) if is_bare(sent) else verdict
 
 
 def _judged(
@@ -101,7 +103,7 @@ def _judged(
 def _all_bound(part: Json) -> Json:
     """Return a machine, or a part of it, in which every Task names an agent."""
     if isinstance(part, list):
-        return [_all_bound(one) for one in part]
+        return [_all_bound(part) for part in part]
     if not isinstance(part, dict):
         return part
     inner = {name: value if name == _BINDING else _all_bound(value) for name, value in part.items()}
@@ -136,10 +138,14 @@ def _with_agents(document: dict[str, Json]) -> dict[str, Json]:
         return document
     bindings = [task[_BINDING] for _, _, task in tasks_of(document["asl"], "") if isinstance(task.get(_BINDING), dict)]
     ids = [reference_ids(binding)[0] for binding in bindings if bound_agents(document, [("", binding)])]
-    entries = [one for one in listed if isinstance(one, dict)]
-    known = {*(reference_ids(one)[0] for one in entries), *(str(one.get("agent_name")) for one in entries)}
-    fresh = [one for one in dict.fromkeys([_TO_COME, *ids]) if one is not None and is_id(one) and one not in known]
-    return {**document, "agents": [*listed, *({"agent_name": one, "agent_ref": {"id": one}} for one in fresh)]}
+    entries = [agent for agent in listed if isinstance(agent, dict)]
+    known = {*(reference_ids(entry)[0] for entry in entries), *(str(entry.get("agent_name")) for entry in entries)}
+    fresh = [
+        reference
+        for reference in dict.fromkeys([_TO_COME, *ids])
+        if reference is not None and is_id(reference) and reference not in known
+    ]
+    return {**document, "agents": [*listed, *({"agent_name": name, "agent_ref": {"id": name}} for name in fresh)]}
 
 
 def _as_given(verdict: Validation) -> Validation:
@@ -147,14 +153,14 @@ def _as_given(verdict: Validation) -> Validation:
 
     It cannot import the templates and skills that it names, so a missing one is a warning.
     """
-    found_here = tuple(replace(one, path=_own(one.path)) for one in verdict.problems)
-    problems = tuple(one for one in found_here if one.stage != "references")
-    lost = tuple(f"{one.path}: {one.message}" for one in found_here if one.stage == "references")
+    found_here = tuple(replace(problem, path=_own(problem.path)) for problem in verdict.problems)
+    problems = tuple(problem for problem in found_here if problem.stage != "references")
+    lost = tuple(f"{problem.path}: {problem.message}" for problem in found_here if problem.stage == "references")
     return replace(
         verdict,
         problems=problems,
-        schema_errors=tuple(schema_text(one) for one in problems if one.stage == "schema"),
-        warnings=(*(one.removeprefix(_INSIDE) for one in verdict.warnings), *lost),
+        schema_errors=tuple(schema_text(problem) for problem in problems if problem.stage == "schema"),
+        warnings=(*(warning.removeprefix(_INSIDE) for warning in verdict.warnings), *lost),
     )
 
 
@@ -163,10 +169,10 @@ def _own(path: str) -> str:
     return path.removeprefix(_INSIDE) if is_inside else path
 
 
-def _head_defaults(given: Mapping[str, Json], name: str) -> Iterator[str]:
-    if "workflow_id" not in given:
+def _head_defaults(document: Mapping[str, Json], name: str) -> Iterator[str]:
+    if "workflow_id" not in document:
         yield "workflow_id: a new one for each run"
-    yield from defaults_of(given, name)
+    yield from defaults_of(document, name)
 
 
 def _agents_used(

@@ -19,8 +19,8 @@ _NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
 def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str], dict[str, Json]]:
     """Parse the machine at `path`; return its problems, its warnings and the summary of its graph."""
     parsed, problems = parse_machine(machine, path)
-    findings = [found("graph", one.path, one.code, one.message, one.hint) for one in problems]
-    doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]
+    findings = [found("graph", problem.path, problem.code, problem.message, problem.hint) for problem in problems]
+    doubts = [] if parsed is None else [f"{problem.path}: {problem.message}" for problem in warnings_of(parsed)]
     if parsed is not None:
         doubts += broken_promises(parsed, machine, path)
         doubts += foreign_warnings(machine, path)
@@ -28,8 +28,8 @@ def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str]
 
 
 def _summary(machine: Json, path: str, problems: Sequence[Problem]) -> dict[str, Json]:
-    tails = [(one, one.path.removeprefix(path)) for one in problems]
-    unknown = [tail for one, tail in tails if one.code == "unknown_state"]
+    tails = [(problem, problem.path.removeprefix(path)) for problem in problems]
+    unknown = [tail for finding, tail in tails if finding.code == "unknown_state"]
     missing = [value_at(machine, tail) for tail in unknown if tail == "/StartAt"]
     return {
         "start_exists": _start_exists(machine),
@@ -37,8 +37,8 @@ def _summary(machine: Json, path: str, problems: Sequence[Problem]) -> dict[str,
         "invalid_transitions": [
             {"state": state_in(tail), "to": value_at(machine, tail)} for tail in unknown if tail != "/StartAt"
         ],
-        "terminal_states_ok": not any(one.code in _NO_GOOD_END for one in problems),
-        "unreachable_states": [state_in(tail) for one, tail in tails if one.code == "unreachable_state"],
+        "terminal_states_ok": not any(problem.code in _NO_GOOD_END for problem in problems),
+        "unreachable_states": [state_in(tail) for finding, tail in tails if finding.code == "unreachable_state"],
     }
 
 

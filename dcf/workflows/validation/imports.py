@@ -134,4 +134,4 @@ def _index_manifests(_: str, content: Json, imported: Imported) -> dict[str, Jso
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -18,7 +18,7 @@ def manifests_in(content: Json) -> list[dict[str, Json]]:
     """Return the manifests in a file: a single one, or `{"skills": [...]}`; raise Unreadable."""
     several = content.get("skills") if isinstance(content, dict) else None
     entries = several if isinstance(several, list) else [content] if several is None else []
-    manifests = [one for one in entries if isinstance(one, dict) and _has_id(one)]
+    manifests = [entry for entry in entries if isinstance(entry, dict) and _has_id(entry)]
     if not manifests or len(manifests) < len(entries):
         raise Unreadable("import_not_usable", "The file holds something that is no skill manifest with a manifestId.")
     return manifests

@@ -63,20 +63,20 @@ class _Walk:
             shapes = inputs.get(name, UNKNOWN)
             self.states.append(_Visited(name=name, state=state, document=written, pointer=place, inputs=shapes))
             self._assign(name, state, shapes)
-            for tail, inner, nested, given in _inside(state, written, shapes):
-                self.enter(inner, nested, f"{place}/{tail}", given)
+            for tail, inner, nested, value in _inside(state, written, shapes):
+                self.enter(inner, nested, f"{place}/{tail}", value)
 
     def _assign(self, name: str, state: State, inputs: Shapes) -> None:
-        for given in inputs:
-            self._note(state.flow.assign, given, _assigning(name, state, given))
+        for shape in inputs:
+            self._note(state.flow.assign, shape, _assigning(name, state, shape))
             for catcher in state.catchers:
                 self._note(catcher.assign, None, None)
             for branch in state.branches if isinstance(state, Choice) else ():
-                self._note(branch.assign, given, _document(state, given))
+                self._note(branch.assign, shape, _document(state, shape))
 
-    def _note(self, template: Template | None, given: Shape, here: Shape) -> None:
+    def _note(self, template: Template | None, shape_given: Shape, here: Shape) -> None:
         for name, part in _members(template):
-            shape = None if part is None else _shape_of(part, given, here)
+            shape = None if part is None else _shape_of(part, shape_given, here)
             self.variables[name] = _joined(self.variables.get(name, ()), (shape,))
 
 
@@ -87,8 +87,8 @@ def broken_promises(machine: Machine, document: Mapping[str, Json], pointer: str
         return []
     walk = _Walk()
     walk.enter(machine, document, pointer, UNKNOWN)
-    found = (told for visited in walk.states for told in _doubts(visited, walk.variables))
-    return list(dict.fromkeys(islice(found, MAX_FINDINGS)))
+    doubts = (doubt for visited in walk.states for doubt in _doubts(visited, walk.variables))
+    return list(dict.fromkeys(islice(doubts, MAX_FINDINGS)))
 
 
 def _doubts(visited: _Visited, variables: Mapping[str, Shapes]) -> Iterator[str]:
@@ -101,9 +101,9 @@ def _doubts(visited: _Visited, variables: Mapping[str, Shapes]) -> Iterator[str]
 def _absent(visited: _Visited, read: Read, variables: Mapping[str, Shapes]) -> NotThere | None:
     """Return why the value that is read is missing, whatever shape the input has; None if it may be there."""
     maps = visited.state.flow.jsonata
-    found = [follow(shape, read.steps, maps=maps) for shape in _sources(visited, read, variables)]
-    absent = [one for one in found if isinstance(one, NotThere)]
-    return absent[0] if absent and len(absent) == len(found) else None
+    absences = [follow(shape, read.steps, maps=maps) for shape in _sources(visited, read, variables)]
+    absent = [absence for absence in absences if isinstance(absence, NotThere)]
+    return absent[0] if absent and len(absent) == len(absences) else None
 
 
 def _sources(visited: _Visited, read: Read, variables: Mapping[str, Shapes]) -> Shapes:
@@ -113,71 +113,71 @@ def _sources(visited: _Visited, read: Read, variables: Mapping[str, Shapes]) -> 
         case "raw":
             return inputs
         case "input":
-            return tuple(_document(state, one) for one in inputs)
+            return tuple(_document(state, shape) for shape in inputs)
         case "effective":
-            return tuple(_effective(state, one) for one in inputs)
+            return tuple(_effective(state, shape) for shape in inputs)
         case "result":
             return (_result_of(visited.name, state),)
         case "output":
-            return tuple(_placed(visited.name, state, one) for one in inputs)
+            return tuple(_placed(visited.name, state, shape) for shape in inputs)
     return variables.get(read.variable, UNKNOWN)
 
 
 def _leaving(name: str, state: State, inputs: Shapes) -> Iterator[tuple[str, Shape]]:
     """Yield the states that may follow, each with a shape that its input may have."""
-    for given in inputs:
+    for shape in inputs:
         for catcher in state.catchers:
-            yield catcher.next, None if state.flow.jsonata else put(catcher.result_path, given, None)
+            yield catcher.next, None if state.flow.jsonata else put(catcher.result_path, shape, None)
         if isinstance(state, Choice):
             for branch in state.branches:
-                of_branch = given if branch.output is None else _shape_of(branch.output, given, None)
-                yield branch.next, of_branch if state.flow.jsonata else _output(name, state, given)
+                of_branch = shape if branch.output is None else _shape_of(branch.output, shape, None)
+                yield branch.next, of_branch if state.flow.jsonata else _output(name, state, shape)
             if state.default is not None:
-                yield state.default, _output(name, state, given)
+                yield state.default, _output(name, state, shape)
         elif state.next is not None:
-            yield state.next, _output(name, state, given)
+            yield state.next, _output(name, state, shape)
 
 
-def _output(name: str, state: State, given: Shape) -> Shape:
+def _output(name: str, state: State, shape: Shape) -> Shape:
     """Return the shape of a state's output."""
     flow = state.flow
     if flow.jsonata:
         result = _result_of(name, state)
         if flow.output is None:
-            return result if isinstance(state, Workable) else given
-        return _shape_of(flow.output, given, result)
-    return _known(select(_placed(name, state, given), flow.output_path))
+            return result if isinstance(state, Workable) else shape
+        return _shape_of(flow.output, shape, result)
+    return _known(select(_placed(name, state, shape), flow.output_path))
 
 
-def _placed(name: str, state: State, given: Shape) -> Shape:
+def _placed(name: str, state: State, shape: Shape) -> Shape:
     """Return the shape of what OutputPath selects from, in JSONPath mode."""
     flow = state.flow
     if isinstance(state, Pass):
-        return put(flow.result_path, given, None if state.has_result else _effective(state, given))
+        return put(flow.result_path, shape, None if state.has_result else _effective(state, shape))
     if not isinstance(state, Workable):
-        return _document(state, given)
+        return _document(state, shape)
     result = _result_of(name, state)
     if flow.result_selector is not None:
         result = _shape_of(flow.result_selector, None, result)
-    return put(flow.result_path, given, result)
+    return put(flow.result_path, shape, result)
 
 
-def _document(state: State, given: Shape) -> Shape:
+def _document(state: State, shape: Shape) -> Shape:
     """Return the shape of what the fields of a state read as its input."""
-    return given if state.flow.jsonata else _known(select(given, state.flow.input_path))
+    return shape if state.flow.jsonata else _known(select(shape, state.flow.input_path))
 
 
-def _effective(state: State, given: Shape) -> Shape:
+def _effective(state: State, shape: Shape) -> Shape:
     """Return the shape of what the worker gets."""
-    document, template = _document(state, given), state.flow.parameters
+    document, template = _document(state, shape), state.flow.parameters
     return document if template is None else _shape_of(template, document, document)
 
 
-def _assigning(name: str, state: State, given: Shape) -> Shape:
+def _assigning(name: str, state: State, shape: Shape) -> Shape:
     """Return the shape of what an Assign reads: in JSONPath mode as `$`, in JSONata mode as the result."""
     if isinstance(state, Pass):
-        return None if state.has_result else _effective(state, given)
-    return _result_of(name, state) if isinstance(state, Workable) else _document(state, given)
+        return None if state.has_result else _effective(state, shape)
+    return _result_of(name, state) if isinstance(state, Workable) else _document(state, shape)
 
 
 def _result_of(name: str, state: State) -> Shape:
@@ -190,35 +190,39 @@ def _inside(
 ) -> Iterator[tuple[str, Machine, Mapping[str, Json], Shapes]]:
     """Yield the machines inside a state, with their JSON and the shapes of their inputs."""
     if isinstance(state, Parallel):
-        given = tuple(_effective(state, one) for one in inputs)
+        shapes = tuple(_effective(state, shape) for shape in inputs)
         for at, branch in enumerate(state.branches):
-            yield f"Branches/{at}", branch, document["Branches"][at], given
+            yield f"Branches/{at}", branch, document["Branches"][at], shapes
     if isinstance(state, Map):
         name = "Iterator" if "Iterator" in document else "ItemProcessor"
         is_plain = not state.distributed and state.selector is None and state.reader is None and state.batcher is None
-        items = tuple(_items(state, one) for one in inputs) if is_plain else UNKNOWN
+        items = tuple(_items(state, item) for item in inputs) if is_plain else UNKNOWN
         yield name, state.processor, document[name], items
 
 
-def _items(state: Map, given: Shape) -> Shape:
-    document = _document(state, given)
+def _items(state: Map, shape: Shape) -> Shape:
+    document = _document(state, shape)
     listed = document if state.items is None else _shape_of(state.items, document, document)
     return elements(listed)
 
 
-def _shape_of(template: Template, given: Shape, here: Shape) -> Shape:
+def _shape_of(template: Template, input_shape: Shape, here: Shape) -> Shape:
     """Return the shape of what a template makes. `here` is what its JSONPaths read, and in JSONata mode the result."""
     if isinstance(template, Query):
-        found = PLAIN_PATH.fullmatch(template.compiled.text)
-        names = [] if found is None else found["names"].split(".")[1:]
-        return None if found is None else _known(follow(given if found["part"] == "input" else here, names, maps=True))
+        match = PLAIN_PATH.fullmatch(template.compiled.text)
+        names = [] if match is None else match["names"].split(".")[1:]
+        return (
+            None
+            if match is None
+            else _known(follow(input_shape if match["part"] == "input" else here, names, maps=True))
+        )
     if isinstance(template, Path):
         return _known(select(here, template))
     if isinstance(template, PathReference):
         return _known(select(here, template.source)) if isinstance(template.source, Path) else None
     shape: Shape = None
     for name, part in template.members if isinstance(template, ObjectTemplate) else ():
-        inner = _shape_of(part, given, here)
+        inner = _shape_of(part, input_shape, here)
         if inner is not None:
             shape = Placed(base=shape, name=name, inner=inner)
     return shape
@@ -231,11 +235,11 @@ def _members(template: Template | None) -> Iterator[tuple[str, Template | None]]
         yield from ((name, None) for name in template.value)
 
 
-def _known(found: Shape | NotThere) -> Shape:
-    return None if isinstance(found, NotThere) else found
+def _known(shape: Shape | NotThere) -> Shape:
+    return None if isinstance(shape, NotThere) else shape
 
 
 def _joined(before: Shapes, more: Shapes) -> Shapes:
     """Return the shapes that are in either; what may have many shapes, or an unknown one, is not known."""
-    found = [*before, *(one for one in more if one not in before)]
-    return UNKNOWN if None in found or len(found) > _MOST else tuple(found)
+    joined = [*before, *(shape for shape in more if shape not in before)]
+    return UNKNOWN if None in joined or len(joined) > _MOST else tuple(joined)

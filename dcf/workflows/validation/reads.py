@@ -93,21 +93,21 @@ def _of_json(value: Json, tail: str) -> Iterator[Read]:
             yield from _of_json(inner, f"{tail}/{at}")
 
 
-def _of_expression(text: str, tail: str, given: Source) -> Iterator[Read]:
+def _of_expression(text: str, tail: str, source_given: Source) -> Iterator[Read]:
     bare = without_literals(text)
     bound = {
-        name.strip(" $") for found in _BOUND.finditer(bare) for part in found.groups("") for name in part.split(",")
+        name.strip(" $") for result in _BOUND.finditer(bare) for part in result.groups("") for name in part.split(",")
     }
-    for found in _PATH.finditer(bare):
-        steps = tuple(found["names"].split(".")[1:])
-        is_tested = found["test"] is not None or found["after"] is not None
-        shown = f"${found['root']}{found['names']}"
-        if found["root"] == "states" and steps[:1] in (("input",), ("result",)):
-            source: Source = "result" if steps[0] == "result" else given
+    for match in _PATH.finditer(bare):
+        steps = tuple(match["names"].split(".")[1:])
+        is_tested = match["test"] is not None or match["after"] is not None
+        shown = f"${match['root']}{match['names']}"
+        if match["root"] == "states" and steps[:1] in (("input",), ("result",)):
+            source: Source = "result" if steps[0] == "result" else source_given
             yield Read(source=source, steps=steps[1:], tail=tail, text=shown, is_tested=is_tested)
-        elif found["root"] != "states" and found["root"] not in bound:
+        elif match["root"] != "states" and match["root"] not in bound:
             yield Read(
-                source="variable", variable=found["root"], steps=steps, tail=tail, text=shown, is_tested=is_tested
+                source="variable", variable=match["root"], steps=steps, tail=tail, text=shown, is_tested=is_tested
             )
 
 
@@ -158,10 +158,10 @@ def _of_template(value: Json, tail: str, source: Source) -> Iterator[Read]:
 
 def _of_text(text: str, tail: str, source: Source, *, is_tested: bool = False) -> Iterator[Read]:
     try:
-        found = read_reference(text)
+        reference = read_reference(text)
     except ValueError:
         return
-    for path in _paths_in(found):
+    for path in _paths_in(reference):
         if path.variable is not None:
             variable: Source = "variable"
             yield Read(source=variable, variable=path.variable, steps=path.steps, tail=tail, text=path.text)
@@ -169,10 +169,10 @@ def _of_text(text: str, tail: str, source: Source, *, is_tested: bool = False) -
             yield Read(source=source, steps=path.steps, tail=tail, text=path.text, is_tested=is_tested)
 
 
-def _paths_in(found: Path | Call) -> Iterator[Path]:
-    if isinstance(found, Path):
-        yield found
+def _paths_in(call: Path | Call) -> Iterator[Path]:
+    if isinstance(call, Path):
+        yield call
     else:
-        for part in found.arguments:
+        for part in call.arguments:
             if isinstance(part, Path | Call):
                 yield from _paths_in(part)

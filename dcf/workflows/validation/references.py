@@ -53,7 +53,7 @@ def check_references(machine: Json, imported: Imported) -> References:
 
 def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
     """List the Tasks of a machine as written, including those of nested machines, in document order."""
-    return (found for found in states_of(machine, path) if found[2].get("Type") == "Task")
+    return (document for document in states_of(machine, path) if document[2].get("Type") == "Task")
 
 
 def states_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
@@ -87,15 +87,15 @@ def _machines_inside(path: str, state: Mapping[str, Json]) -> Iterator[tuple[str
 
 
 def _check_agents(path: str, binding: Mapping[str, Json], imported: Imported, references: References) -> None:
-    given = {name: binding[name] for name in ("agent_template_ref", "agent_ref") if _named(binding.get(name))}
-    if not given:
+    named = {name: binding[name] for name in ("agent_template_ref", "agent_ref") if _named(binding.get(name))}
+    if not named:
         message = "The binding names no agent."
         hint = (
             'Name an existing agent: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does it '
             "in `agents_map_json`."
         )
         _unresolved(references, path, None, "missing_agent", message, hint)
-    for name, reference in given.items():
+    for name, reference in named.items():
         indexes = (imported.agents,) if name == "agent_template_ref" else (imported.declared, imported.agents)
         if not _check_agent(f"{path}/{name}", reference, indexes, references) and not _is_on_disk(reference, imported):
             _report_missing(f"{path}/{name}", reference, references, may_be_declared=name == "agent_ref")

@@ -47,11 +47,11 @@ class NotThere:
 
     def __str__(self) -> str:
         """Return a clause that says so, and what was probably meant."""
-        what = "rules out" if self.is_certain else "does not list"
+        verb = "rules out" if self.is_certain else "does not list"
         near = get_close_matches(self.name, self.others, 1) if len(self.name) <= _LONGEST_GUESSED else []
         listed = ", ".join(map(clip, self.others[:_SHOWN]))
         more = f": did you mean '{clip(near[0])}'?" if near else f"; it has {listed}." if listed else "."
-        return f"which the OutputSchema of '{self.task}' {what}{more}"
+        return f"which the OutputSchema of '{self.task}' {verb}{more}"
 
 
 _SHOWN: Final = 10
@@ -70,10 +70,10 @@ _NOTES: Final = frozenset({"title", "description", "default", "examples", "$comm
 def follow(shape: Shape, steps: Iterable[str | int], *, maps: bool) -> Shape | NotThere:
     """Return the shape of the value at these steps. `maps`: a name is read of all elements of an array."""
     for step in steps:
-        found = _member(shape, step, maps=maps)
-        if found is None or isinstance(found, NotThere):
-            return found
-        shape = found
+        member_shape = _member(shape, step, maps=maps)
+        if member_shape is None or isinstance(member_shape, NotThere):
+            return member_shape
+        shape = member_shape
     return shape
 
 
@@ -81,8 +81,8 @@ def select(shape: Shape, path: Path | None) -> Shape | NotThere:
     """Return the shape of the value at a JSONPath; None for a path with several values, or not into the input."""
     if path is None or not path.in_document:
         return None
-    found = follow(shape, path.steps, maps=False)
-    return found if path.search is None or isinstance(found, NotThere) else None
+    selected = follow(shape, path.steps, maps=False)
+    return selected if path.search is None or isinstance(selected, NotThere) else None
 
 
 def put(path: Path | None, raw: Shape, result: Shape) -> Shape:
@@ -96,8 +96,10 @@ def put(path: Path | None, raw: Shape, result: Shape) -> Shape:
 
 def elements(shape: Shape) -> Shape:
     """Return the shape of each element of an array."""
-    found = _member(shape, 0, maps=False) if isinstance(shape, Promised) and "prefixItems" not in shape.schema else None
-    return None if isinstance(found, NotThere) else found
+    member = (
+        _member(shape, 0, maps=False) if isinstance(shape, Promised) and "prefixItems" not in shape.schema else None
+    )
+    return None if isinstance(member, NotThere) else member
 
 
 def _put(steps: list[str], raw: Shape, result: Shape) -> Shape:
@@ -139,7 +141,7 @@ def _plainer(shape: Promised, step: str | int, *, maps: bool) -> Promised | NotT
         return _at(shape, value_at(shape.root, target_of(schema["$ref"]) or ""))
     if words in ({"anyOf"}, {"oneOf"}):
         (several,) = words
-        possible = [one for one in schema[several] if one != {"type": "null"}]
+        possible = [branch for branch in schema[several] if branch != {"type": "null"}]
         return _at(shape, possible[0]) if len(possible) == 1 else None
     if isinstance(step, str) and schema.get("type") == "array":
         items = schema.get("items", True)

@@ -45,7 +45,7 @@ def _decide(
     meta, document, noted = (
         snapshot.meta,
         snapshot.meta_document,
-        tuple(dict.fromkeys(agent for wanted in agents.values() for agent in wanted)),
+        tuple(dict.fromkeys(agent for pool in agents.values() for agent in pool)),
     )
     if meta is None or document is None:
         return Decision(answer=Assigned(run=None), changes=WriteSet(assigned=noted))
@@ -53,19 +53,19 @@ def _decide(
         return Decision(answer=Assigned(run=meta.status))
     current = document.get("agents")
     current = current if isinstance(current, dict) else {}
-    fresh, kept = dict[str, Json](), list[str]()
-    for state, wanted in agents.items():
+    fresh, unchanged = dict[str, Json](), list[str]()
+    for state, expected in agents.items():
         pool = meta.agents.get(state, ())
-        if set(wanted) <= set(pool):
+        if set(expected) <= set(pool):
             continue
         if pool and not replaceable.issuperset(pool):
-            kept.append(state)
+            unchanged.append(state)
         else:
-            fresh[state] = wanted[0] if len(wanted) == 1 else list(wanted)
-    answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(kept))
+            fresh[state] = expected[0] if len(expected) == 1 else list(expected)
+    answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(unchanged))
     if not fresh:
         return Decision(answer=answer, changes=WriteSet(assigned=noted))
-    told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
-    event = Event(type="AgentsAssigned", data=told)
+    data = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
+    event = Event(type="AgentsAssigned", data=data)
     changes = WriteSet(meta=reassigned(document, {**current, **fresh}), events=[event], assigned=noted)
     return Decision(answer=answer, changes=changes)

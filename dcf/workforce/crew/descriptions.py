@@ -67,8 +67,8 @@ def _tools(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Iterator[st
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _strings(value: Json) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str) and one) if isinstance(value, list) else ()
+    return tuple(text for text in value if isinstance(text, str) and text) if isinstance(value, list) else ()

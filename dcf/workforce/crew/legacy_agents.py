@@ -14,20 +14,20 @@ _VARIABLES: Final = ("tool_exec_environment_variables", "secrets")
 
 def read_legacy(agent: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return the agent and the bundle that has its blocks and tools."""
-    found = {name: value for name, value in agent.items() if name not in {"core_memory", "metadata_"}}
+    values = {name: value for name, value in agent.items() if name not in {"core_memory", "metadata_"}}
     blocks = [_block(block, at) for at, block in enumerate(_objects(agent.get("core_memory")))]
     tools = [{**tool, "id": f"tool-{at}"} for at, tool in enumerate(_objects(agent.get("tools")))]
     if blocks:
-        found["block_ids"] = [block["id"] for block in blocks]
+        values["block_ids"] = [block["id"] for block in blocks]
     if tools:
-        found["tool_ids"] = [tool["id"] for tool in tools]
-        found["tools"] = [name for name in agent["tools"] if not isinstance(name, dict)]
+        values["tool_ids"] = [tool["id"] for tool in tools]
+        values["tools"] = [name for name in agent["tools"] if not isinstance(name, dict)]
     if isinstance(agent.get("tags"), list):
-        found["tags"] = [tag["tag"] if isinstance(tag, dict) and "tag" in tag else tag for tag in agent["tags"]]
-    found |= {name: _pairs(agent[name]) for name in _VARIABLES if isinstance(agent.get(name), list)}
+        values["tags"] = [tag["tag"] if isinstance(tag, dict) and "tag" in tag else tag for tag in agent["tags"]]
+    values |= {name: _pairs(agent[name]) for name in _VARIABLES if isinstance(agent.get(name), list)}
     if "metadata_" in agent:
-        found.setdefault("metadata", agent["metadata_"])
-    return found, {"blocks": blocks, "tools": tools}
+        values.setdefault("metadata", agent["metadata_"])
+    return values, {"blocks": blocks, "tools": tools}
 
 
 def _block(block: Mapping[str, Json], at: int) -> dict[str, Json]:
@@ -36,8 +36,12 @@ def _block(block: Mapping[str, Json], at: int) -> dict[str, Json]:
 
 
 def _pairs(variables: Json) -> dict[str, Json]:
-    return {one["key"]: one.get("value", "") for one in _objects(variables) if isinstance(one.get("key"), str)}
+    return {
+        variable["key"]: variable.get("value", "")
+        for variable in _objects(variables)
+        if isinstance(variable.get("key"), str)
+    }
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

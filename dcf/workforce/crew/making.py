@@ -99,11 +99,16 @@ class Making:
             return ()
         kinds = self._platforms.kinds_of(tuple(noted.values()))
         ours = {kind: self._platforms.provisioners().get(kind) for kind in dict.fromkeys(kinds.values())}
-        there = {one.agent_id for found in ours.values() if found is not None for one in _of_run(found, wish)}
+        there = {
+            agent.agent_id
+            for provisioner in ours.values()
+            if provisioner is not None
+            for agent in _of_run(provisioner, wish)
+        }
         lost = {
-            part: one
-            for part, one in noted.items()
-            if ours[kinds[one]] is not None and one not in there and not self._exists(one)
+            part: agent
+            for part, agent in noted.items()
+            if ours[kinds[agent]] is not None and agent not in there and not self._exists(agent)
         }
         if lost:
             self._documents.transact(wish.workflow_id, lambda roster, _: (decisions.lose(roster, lost), None))
@@ -145,16 +150,16 @@ class Making:
     def _tagged(self, wish: Parts, kind: str | None, mine: Collection[str]) -> dict[str, AgentFound]:
         """Find agents that an earlier call created and did not record. Keep the oldest per part, delete the others."""
         _, provisioner = self._platforms.maker(kind)
-        found: dict[str, AgentFound] = {}
-        for one in _of_run(provisioner, wish):
-            part = part_of(one.tags)
+        agents: dict[str, AgentFound] = {}
+        for agent in _of_run(provisioner, wish):
+            part = part_of(agent.tags)
             if part is None or part not in mine:
                 continue
-            if part in found:
-                provisioner.delete_agent(one.agent_id)
+            if part in agents:
+                provisioner.delete_agent(agent.agent_id)
             else:
-                found[part] = one
-        return found
+                agents[part] = agent
+        return agents
 
     def _make(self, wish: Parts, part: str, token: str, there: AgentFound | None, progress: MakingProgress) -> None:
         staffing = wish.staffing[part]
@@ -191,4 +196,4 @@ def _drop(roster: decisions.Roster, _: int, *, part: str, agent_id: str) -> tupl
     member = roster.get(part)
     if member is None or member.agent_id not in {agent_id, None}:
         return roster, None
-    return {name: one for name, one in roster.items() if name != part}, None
+    return {name: member for name, member in roster.items() if name != part}, None

@@ -87,12 +87,12 @@ def _is_being_made(member: Member, now: int) -> bool:
 
 def lose(roster: Roster, lost: Mapping[str, str]) -> Roster:
     """Record that the agents of these parts are gone from their platform, so that they are created again."""
-    gone = {
+    members = {
         part: replace(member, phase=MemberPhase.DELETED, until=0)
         for part, member in roster.items()
         if member.phase is MemberPhase.MADE and member.agent_id is not None and lost.get(part) == member.agent_id
     }
-    return {**roster, **gone} if gone else roster
+    return {**roster, **members} if members else roster
 
 
 def confirm(roster: Roster, part: str, member: Member) -> tuple[Roster, bool]:
@@ -119,8 +119,10 @@ def dismiss(roster: Roster, token: str, *, again: bool = False) -> tuple[Roster,
         for part, member in roster.items()
         if not member.keep and (again or member.phase is not MemberPhase.DELETED)
     }
-    gone = {part: replace(member, phase=MemberPhase.DELETED, token=token, until=0) for part, member in leaving.items()}
-    return ({**roster, **gone} if gone else roster), leaving
+    members = {
+        part: replace(member, phase=MemberPhase.DELETED, token=token, until=0) for part, member in leaving.items()
+    }
+    return ({**roster, **members} if members else roster), leaving
 
 
 def reinstate(roster: Roster, parts: Roster) -> Roster:

@@ -87,7 +87,7 @@ def read_staffing(
 def _staffing(
     state: str, binding: Mapping[str, Json], document: Mapping[str, Json], templates: "_Templates"
 ) -> Staffing:
-    existing, wanted = _reference(binding.get("agent_ref")), _reference(binding.get("agent_template_ref"))
+    existing, reference = _reference(binding.get("agent_ref")), _reference(binding.get("agent_template_ref"))
     lifecycle = _object(binding.get("lifecycle"))
     mode = lifecycle.get("mode", "ephemeral")
     if mode == "existing" and existing is None:
@@ -103,7 +103,7 @@ def _staffing(
     keep = lifecycle.get("destroy_on_end") is False
     if existing is not None:
         meant = _declared(existing, document) or existing
-        stand_in = templates.find(wanted or existing) if mode != "existing" else None
+        stand_in = templates.find(reference or existing) if mode != "existing" else None
         return Staffing(state=state, existing=meant, description=stand_in, keep=keep)
     copies = lifecycle.get("copies", 1)
     if not isinstance(copies, int) or isinstance(copies, bool) or not 1 <= copies <= MOST_COPIES:
@@ -111,7 +111,7 @@ def _staffing(
             f"State '{clip(state)}' wants a number of agents that cannot be made.",
             f"Give lifecycle.copies from 1 to {MOST_COPIES}.",
         )
-    description = templates.for_task(state, wanted)
+    description = templates.for_task(state, reference)
     return Staffing(state=state, description=description, shared=shared, copies=copies, keep=keep)
 
 
@@ -135,40 +135,40 @@ class _Templates:
     on_disk: TemplateDirectory
     _imported: list[Mapping[str, Json]] | None = None
 
-    def for_task(self, state: str, wanted: TemplateReference | None) -> Description:
+    def for_task(self, state: str, reference: TemplateReference | None) -> Description:
         """Return the description of a Task's agent; without one, that of the default worker, or an empty one."""
-        if wanted is not None:
-            found = self.find(wanted)
-            if found is None:
+        if reference is not None:
+            description = self.find(reference)
+            if description is None:
                 raise InvalidArgument(
-                    f"The template '{wanted}' of state '{clip(state)}' is in no imported file and not on disk.",
+                    f"The template '{reference}' of state '{clip(state)}' is in no imported file and not on disk.",
                     "Import its .af file in af_imports, or put it into the directory of templates (DCF_AGENTS_DIR).",
                 )
-            return found
+            return description
         entry = self._entry(state)
         if _describes(entry):
             return _inline(entry)
         default = self.find(TemplateReference(name=DEFAULT_TEMPLATE)) or Description()
         return replace(default, platform=_platform(entry) or default.platform)
 
-    def find(self, wanted: TemplateReference) -> Description | None:
+    def find(self, reference: TemplateReference) -> Description | None:
         """Search an agent in the seed's order. Raise InvalidArgument if its bundle is not complete."""
-        entry = {} if wanted.name is None else self._entry(wanted.name)
-        found = self._in_files(wanted)
-        if found is not None:
-            return replace(found, platform=_platform(entry))
+        entry = {} if reference.name is None else self._entry(reference.name)
+        description = self._in_files(reference)
+        if description is not None:
+            return replace(description, platform=_platform(entry))
         return _inline(entry) if _describes(entry) else None
 
-    def _in_files(self, wanted: TemplateReference) -> Description | None:
+    def _in_files(self, reference: TemplateReference) -> Description | None:
         for bundle in self._bundles():
             for agent in _objects(bundle.get("agents")):
-                if wanted.fits(agent):
+                if reference.fits(agent):
                     return _whole(agent, bundle)
-        on_disk = self.on_disk.bundle(wanted.name or wanted.ident or "")
+        on_disk = self.on_disk.bundle(reference.name or reference.ident or "")
         if on_disk is None:
             return None
         agents = _objects(on_disk.get("agents"))
-        return _whole(next(filter(wanted.fits, agents), agents[0]), on_disk)
+        return _whole(next(filter(reference.fits, agents), agents[0]), on_disk)
 
     def _bundles(self) -> Iterator[Mapping[str, Json]]:
         embedded = self.document.get(EMBEDDED)
@@ -192,8 +192,8 @@ class _Templates:
 
     def _entry(self, name: str) -> Mapping[str, Json]:
         """Return the entry of `agents` for the agent of this name, or for the state of this name."""
-        found = (agent for agent in _objects(self.document.get("agents")) if agent.get("agent_name") == name)
-        return next(found, {})
+        agents = (agent for agent in _objects(self.document.get("agents")) if agent.get("agent_name") == name)
+        return next(agents, {})
 
 
 def _describes(entry: Mapping[str, Json]) -> bool:
@@ -212,14 +212,14 @@ def _inline(entry: Mapping[str, Json]) -> Description:
 
 
 def _platform(entry: Mapping[str, Json]) -> str | None:
-    found = entry.get("platform")
-    return found if isinstance(found, str) and found else None
+    platform = entry.get("platform")
+    return platform if isinstance(platform, str) and platform else None
 
 
 def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Description:
     """Raise InvalidArgument if blocks or tools of the agent are missing from its bundle: it would lack instructions."""
     for kind in ("block", "tool"):
-        there = {one.get("id") for one in _objects(bundle.get(f"{kind}s"))}
+        there = {part.get("id") for part in _objects(bundle.get(f"{kind}s"))}
         named = agent.get(f"{kind}_ids")
         for ident in named if isinstance(named, list) else ():
             if isinstance(ident, str) and _LOCAL_ID.match(ident) and ident not in there:
@@ -231,8 +231,8 @@ def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Description
 
 
 def _reference(value: Json) -> TemplateReference | None:
-    found = _object(value)
-    ident, name = (found.get(key) if isinstance(found.get(key), str) else None for key in ("id", "name"))
+    reference = _object(value)
+    ident, name = (reference.get(key) if isinstance(reference.get(key), str) else None for key in ("id", "name"))
     return TemplateReference(ident=ident or None, name=name or None) if ident or name else None
 
 
@@ -241,4 +241,4 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

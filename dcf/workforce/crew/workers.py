@@ -42,34 +42,36 @@ class Workers:
 
     def create(self, wish: CrewWish) -> MadeWorkers:
         """Create the missing agents and assign them. Raise if nothing was done; else the result has the failure."""
-        pools = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
+        pools = self._taken(wish.workflow_id, {staffing.state for staffing in wish.staffing})
         names = dict[str, str]()
-        for state, found in self._known([one for one in wish.staffing if one.state not in pools]).items():
-            pools[state], names[found.agent_id] = (found.agent_id,), found.name
-        parts = {one.state: _parts(one) for one in wish.staffing if one.state not in pools}
-        asked = Parts(
+        for state, known_agent in self._known(
+            [staffing for staffing in wish.staffing if staffing.state not in pools]
+        ).items():
+            pools[state], names[known_agent.agent_id] = (known_agent.agent_id,), known_agent.name
+        parts = {staffing.state: _parts(staffing) for staffing in wish.staffing if staffing.state not in pools}
+        request = Parts(
             workflow_id=wish.workflow_id,
-            staffing=_first_of_each([one for one in wish.staffing if one.state in parts]),
+            staffing=_first_of_each([staffing for staffing in wish.staffing if staffing.state in parts]),
             prefix=wish.prefix,
             tags=wish.tags,
             reuse=wish.reuse,
         )
         progress = MakingProgress()
-        self._drop_lost(asked, progress.warnings)
+        self._drop_lost(request, progress.warnings)
         try:
-            self._making.fill(asked, progress)
+            self._making.fill(request, progress)
         except DcfError as failure:
-            self._making.undo(asked, progress)
+            self._making.undo(request, progress)
             undone = _staffed(parts, progress.undone, {})
             return MadeWorkers(undone=undone, warnings=tuple(progress.warnings), failure=failure)
         pools |= {state: tuple(progress.agents[part] for part in several) for state, several in parts.items()}
-        ordered = {one.state: pools[one.state] for one in wish.staffing}
+        ordered = {staffing.state: pools[staffing.state] for staffing in wish.staffing}
         known, assigned = self._assigned(wish.workflow_id, ordered, progress.warnings)
         names |= known
         created = _staffed(parts, progress.made, names)
-        fresh = {(one.state, one.agent_id) for one in created}
+        fresh = {(pair.state, pair.agent_id) for pair in created}
         there = [(state, agent) for state, pool in ordered.items() for agent in pool if (state, agent) not in fresh]
-        existing = tuple(_one(*one, names) for one in there)
+        existing = tuple(_one(*pair, names) for pair in there)
         return MadeWorkers(
             agents={state: pool[0] for state, pool in ordered.items()},
             created=created,
@@ -86,32 +88,34 @@ class Workers:
         """
         token = f"dismiss-{secrets.token_hex(8)}"
         leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token, again=again))
-        kept = {member.agent_id for member in self._documents.read(workflow_id).values() if member.keep} | set(spare)
+        agent_ids = {member.agent_id for member in self._documents.read(workflow_id).values() if member.keep} | set(
+            spare
+        )
         targets = {member.agent_id: part for part, member in leaving.items() if member.agent_id is not None}
         for provisioner in self._platforms.provisioners().values():
             try:
-                for one in provisioner.find_agents((run_tag(workflow_id), WORKER_TAG)):
-                    targets.setdefault(one.agent_id, part_of(one.tags) or one.name)
+                for item in provisioner.find_agents((run_tag(workflow_id), WORKER_TAG)):
+                    targets.setdefault(item.agent_id, part_of(item.tags) or item.name)
             except PlatformUnavailable:
                 if not targets:
                     raise
-        results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
-        failed = {one.state for one in results if not one.deleted}
+        results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in agent_ids]
+        failed = {result.state for result in results if not result.deleted}
         left = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
         self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, left), None))
         return results
 
     def resolve(self, name: str, is_seen: Callable[[AgentFound], bool] = lambda _: True) -> str:
         """Return the only agent of this name, of those seen. Raise AgentUnknown, or InvalidArgument for several."""
-        found = [one for one in self._named(name) if is_seen(one)]
-        if not found:
+        matching = [record for record in self._named(name) if is_seen(record)]
+        if not matching:
             raise AgentUnknown(f"There is no agent named '{clip(name)}'.", "Check the name; it must match exactly.")
-        if len(found) > 1:
+        if len(matching) > 1:
             raise InvalidArgument(
-                f"There are {len(found)} agents named '{clip(name)}'.",
-                f"Use an id: {', '.join(one.agent_id for one in found[:5])}.",
+                f"There are {len(matching)} agents named '{clip(name)}'.",
+                f"Use an id: {', '.join(record.agent_id for record in matching[:5])}.",
             )
-        return found[0].agent_id
+        return matching[0].agent_id
 
     def delete_agent(self, agent_id: str) -> bool:
         """Delete one agent and its records. Return True if it existed."""
@@ -125,10 +129,10 @@ class Workers:
         lift = self._platforms.of(agent_id).lift_limits
         return 0 if lift is None else lift(agent_id)
 
-    def _drop_lost(self, asked: Parts, warnings: list[str]) -> None:
+    def _drop_lost(self, parts: Parts, warnings: list[str]) -> None:
         """Forget agents that are gone, so that they are created again. If the platform is down, keep the records."""
         try:
-            lost = self._making.drop_lost(asked)
+            lost = self._making.drop_lost(parts)
         except PlatformUnavailable:
             warnings.append("The agent platform does not answer; whether all agents are still there is not known.")
             return
@@ -149,17 +153,17 @@ class Workers:
         """Return the agents that Tasks name as existing. Raise AgentUnknown if one has neither agent nor template."""
         looked_up: dict[TemplateReference, AgentFound | None] = {}
         known: dict[str, AgentFound] = {}
-        for one in staffing:
-            if one.existing is None:
+        for staff in staffing:
+            if staff.existing is None:
                 continue
-            if one.existing not in looked_up:
-                looked_up[one.existing] = self._existing(one.existing)
-            found = looked_up[one.existing]
-            if found is not None:
-                known[one.state] = found
-            elif one.description is None:
+            if staff.existing not in looked_up:
+                looked_up[staff.existing] = self._existing(staff.existing)
+            known_agent = looked_up[staff.existing]
+            if known_agent is not None:
+                known[staff.state] = known_agent
+            elif staff.description is None:
                 raise AgentUnknown(
-                    f"The agent '{one.existing}' of state '{clip(one.state)}' does not exist.",
+                    f"The agent '{staff.existing}' of state '{clip(staff.state)}' does not exist.",
                     "Correct agent_ref, or name a template in agent_template_ref.",
                 )
         return known
@@ -171,14 +175,18 @@ class Workers:
             except AgentUnknown:
                 if reference.name is None:
                     return None
-        found = self._named(reference.name)
-        if len(found) > 1:
-            raise InvalidArgument(f"There are {len(found)} agents named '{reference}'.", "Name it by id in agent_ref.")
-        return found[0] if found else None
+        named = self._named(reference.name)
+        if len(named) > 1:
+            raise InvalidArgument(f"There are {len(named)} agents named '{reference}'.", "Name it by id in agent_ref.")
+        return named[0] if named else None
 
     def _named(self, name: str | None) -> list[AgentFound]:
         """Return the agents of this name on all platforms."""
-        return [one for found in self._platforms.provisioners().values() for one in found.find_agents(name=name)]
+        return [
+            agent
+            for provisioner in self._platforms.provisioners().values()
+            for agent in provisioner.find_agents(name=name)
+        ]
 
     def _assigned(
         self, workflow_id: str, agents: Mapping[str, tuple[str, ...]], warnings: list[str]
@@ -186,11 +194,11 @@ class Workers:
         """Write the assignments into the run, if it exists. Return the agents' names, and the changed states."""
         roster = self._documents.read(workflow_id)
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
-        found = assign(self._store, workflow_id, agents, ours)
-        if found.run not in {None, RunStatus.RUNNING}:
-            warnings.append(f"The run has ended ({found.run}), so no agent was assigned in it.")
-        warnings += [f"State '{clip(state)}' was assigned to another agent; that stays so." for state in found.kept]
-        return ours, found.fresh
+        assigned = assign(self._store, workflow_id, agents, ours)
+        if assigned.run not in {None, RunStatus.RUNNING}:
+            warnings.append(f"The run has ended ({assigned.run}), so no agent was assigned in it.")
+        warnings += [f"State '{clip(state)}' was assigned to another agent; that stays so." for state in assigned.kept]
+        return ours, assigned.fresh
 
     def _dismissed(self, part: str, agent_id: str) -> Dismissed:
         make = partial(Dismissed, state=part, agent_id=agent_id)
@@ -201,17 +209,17 @@ class Workers:
         return make(deleted=True)
 
 
-def _parts(one: Staffing) -> tuple[str, ...]:
+def _parts(staffing: Staffing) -> tuple[str, ...]:
     """Return the parts whose agents share the Task: one, or as many as it asks for."""
-    first = one.state if one.shared is None else f"pool:{one.shared}"
-    return first, *(f"copy {number} of {first}" for number in range(2, one.copies + 1))
+    first = staffing.state if staffing.shared is None else f"pool:{staffing.shared}"
+    return first, *(f"copy {number} of {first}" for number in range(2, staffing.copies + 1))
 
 
 def _first_of_each(staffing: Sequence[Staffing]) -> dict[str, Staffing]:
     parts: dict[str, Staffing] = {}
-    for one in staffing:
-        for part in _parts(one):
-            parts.setdefault(part, one)
+    for staff in staffing:
+        for part in _parts(staff):
+            parts.setdefault(part, staff)
     return parts
 
 

@@ -103,7 +103,7 @@ class Equipment:
 
     def loaded(self, agent_id: str) -> list[Holding]:
         """Return the skills that the agent has, without those being loaded or unloaded."""
-        return [one for one in self._documents.read(agent_id).skills.values() if one.phase is SkillPhase.LOADED]
+        return [skill for skill in self._documents.read(agent_id).skills.values() if skill.phase is SkillPhase.LOADED]
 
     def plan(self, manifest: Manifest) -> SkillPlan:
         """Return what the skill brings. Raise Forbidden or ToolUnavailable as `load` does; nothing is changed."""
@@ -134,19 +134,19 @@ class Equipment:
         token = f"load-{secrets.token_hex(8)}"
         wish = _wish(manifest, planned, token)
         optional = frozenset(tool.name for tool, _ in planned.tools if not tool.required)
-        found = self._reserved(agent_id, lambda all_, now: decisions.reserve(all_, wish, optional, now))
-        if isinstance(found, Settled):
-            assert found.holding is not None, "only a loaded skill settles a reservation"
+        outcome = self._reserved(agent_id, lambda all_, now: decisions.reserve(all_, wish, optional, now))
+        if isinstance(outcome, Settled):
+            assert outcome.holding is not None, "only a loaded skill settles a reservation"
             warnings = self._mirror.show(agent_id)
             return Loaded(
-                holding=found.holding, plan=planned, already=True, warnings=(*found.holding.warnings, *warnings)
+                holding=outcome.holding, plan=planned, already=True, warnings=(*outcome.holding.warnings, *warnings)
             )
-        attached = _Attached(warnings=[*planned.warnings, *map(_hidden_tool, found.left_out)])
+        attached = _Attached(warnings=[*planned.warnings, *map(_hidden_tool, outcome.left_out)])
         try:
-            done = self._attach(agent_id, found.holding, planned, attached)
+            done = self._attach(agent_id, outcome.holding, planned, attached)
             confirmed = self._documents.transact(agent_id, lambda all_, _: decisions.confirm(all_, done))
         except DcfError as error:
-            self._undo(agent_id, found.holding, attached, error)
+            self._undo(agent_id, outcome.holding, attached, error)
             raise
         if not confirmed:
             raise _interrupted(manifest.manifest_id)
@@ -157,11 +157,11 @@ class Equipment:
     def unload(self, agent_id: str, reference: str) -> Unloaded:
         """Unload a skill. Tools that other skills use, or that the agent had before any skill, stay."""
         token = f"unload-{secrets.token_hex(8)}"
-        found = self._reserved(agent_id, lambda all_, now: decisions.begin_removal(all_, reference, token, now))
-        if isinstance(found, Settled):
+        outcome = self._reserved(agent_id, lambda all_, now: decisions.begin_removal(all_, reference, token, now))
+        if isinstance(outcome, Settled):
             return Unloaded(holding=None, warnings=self._mirror.show(agent_id))
-        warnings = self._removal.carry_out(agent_id, found.holding)
-        return Unloaded(holding=found.holding, warnings=(*warnings, *self._mirror.show(agent_id)))
+        warnings = self._removal.carry_out(agent_id, outcome.holding)
+        return Unloaded(holding=outcome.holding, warnings=(*warnings, *self._mirror.show(agent_id)))
 
     def forget(self, agent_id: str) -> None:
         """Delete the record of an agent that was deleted."""
@@ -174,13 +174,13 @@ class Equipment:
         deadline = time.monotonic() + _PATIENCE_S
         attempt = 0
         while True:
-            found = self._documents.transact(agent_id, decide)
-            if isinstance(found, Reserved | Settled):
-                return found
-            if isinstance(found, Repair):
-                self._repair(agent_id, found.holding)
+            outcome = self._documents.transact(agent_id, decide)
+            if isinstance(outcome, Reserved | Settled):
+                return outcome
+            if isinstance(outcome, Repair):
+                self._repair(agent_id, outcome.holding)
                 continue
-            assert isinstance(found, Busy), "there are no other outcomes"
+            assert isinstance(outcome, Busy), "there are no other outcomes"
             attempt += 1
             if time.monotonic() >= deadline:
                 raise Conflict(
@@ -192,9 +192,9 @@ class Equipment:
     def _repair(self, agent_id: str, holding: Holding) -> None:
         token = f"repair-{secrets.token_hex(8)}"
         decide = partial(_begin, reference=holding.manifest_id, token=token)
-        found = self._documents.transact(agent_id, decide)
-        if isinstance(found, Reserved):
-            self._removal.carry_out(agent_id, found.holding)
+        outcome = self._documents.transact(agent_id, decide)
+        if isinstance(outcome, Reserved):
+            self._removal.carry_out(agent_id, outcome.holding)
 
     def _attach(self, agent_id: str, entry: Holding, planned: SkillPlan, attached: _Attached) -> Holding:
         """Give the agent the skill's texts and tools. `attached` records each step, so that a failure can be undone."""
@@ -222,9 +222,9 @@ class Equipment:
         attached.texts[label] = self._platforms.equipper_of(agent_id).add_text(agent_id, label, value)
 
     def _attach_tool(
-        self, agent_id: str, wish: ToolWish, held: HeldTool, attached: _Attached, *, required: bool
+        self, agent_id: str, wish: ToolWish, held_tool: HeldTool, attached: _Attached, *, required: bool
     ) -> None:
-        attached.tools[wish.name] = held
+        attached.tools[wish.name] = held_tool
         try:
             tool_id = self._platforms.equipper_of(agent_id).attach_tool(agent_id, wish)
         except ToolUnavailable as error:
@@ -233,8 +233,8 @@ class Equipment:
                 raise
             attached.warnings.append(left_out(wish.name, error))
             return
-        foreign = tool_id in attached.before if held.foreign is None else held.foreign
-        attached.tools[wish.name] = replace(held, tool_id=tool_id, foreign=foreign)
+        foreign = tool_id in attached.before if held_tool.foreign is None else held_tool.foreign
+        attached.tools[wish.name] = replace(held_tool, tool_id=tool_id, foreign=foreign)
 
     def _undo(self, agent_id: str, entry: Holding, attached: _Attached, error: DcfError) -> None:
         """Undo a failed load. If that fails too, the record stays and the next call undoes it."""
@@ -244,9 +244,9 @@ class Equipment:
         attempted = replace(entry, before=attached.before, texts=attached.texts, tools=attached.tools)
         decide = partial(_begin, reference=entry.manifest_id, token=entry.token, attempted=attempted)
         try:
-            found = self._documents.transact(agent_id, decide)
-            if isinstance(found, Reserved):
-                self._removal.carry_out(agent_id, found.holding)
+            outcome = self._documents.transact(agent_id, decide)
+            if isinstance(outcome, Reserved):
+                self._removal.carry_out(agent_id, outcome.holding)
         except DcfError:
             return  # the first error is the one to report; the record still says what must be undone
 

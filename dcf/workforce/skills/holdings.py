@@ -108,16 +108,16 @@ class Holdings:
 
     def without(self, manifest_id: str) -> "Holdings":
         """Return the record without one skill."""
-        left = {name: one for name, one in self.skills.items() if name != manifest_id}
+        left = {name: skill for name, skill in self.skills.items() if name != manifest_id}
         return replace(self, skills=left, revision=self.revision + 1)
 
     def find(self, reference: str) -> Holding | None:
         """Find a skill by its id, `name@version` or skill:// URI."""
-        return next((one for one in self.skills.values() if one.is_called(reference)), None)
+        return next((skill for skill in self.skills.values() if skill.is_called(reference)), None)
 
     def others(self, manifest_id: str) -> Iterator[Holding]:
         """Return the other skills."""
-        return (one for name, one in self.skills.items() if name != manifest_id)
+        return (skill for name, skill in self.skills.items() if name != manifest_id)
 
 
 @record(frozen=True, slots=True)
@@ -164,10 +164,10 @@ def reserve(
         return holdings, Settled(own)
     if own is not None and own.token == wish.token:
         return holdings, Reserved(own)
-    stale = next((one for one in holdings.skills.values() if _is_stale(one, now)), None)
+    stale = next((skill for skill in holdings.skills.values() if _is_stale(skill, now)), None)
     if stale is not None:
         return holdings, Repair(stale)
-    if own is not None or any(_is_in_the_way(one, wish) for one in holdings.others(wish.manifest_id)):
+    if own is not None or any(_is_in_the_way(holding, wish) for holding in holdings.others(wish.manifest_id)):
         return holdings, Busy()
     _refuse_same_labels(holdings, wish)
     hidden = _hidden(holdings, wish)
@@ -220,7 +220,7 @@ def begin_removal(
     detach = tuple(
         name
         for name, tool in known.tools.items()
-        if not tool.foreign and not any(_keeps(one, name) for one in holdings.others(own.manifest_id))
+        if not tool.foreign and not any(_keeps(holding, name) for holding in holdings.others(own.manifest_id))
     )
     entry = replace(known, phase=SkillPhase.UNLOADING, token=token, until=now + HOLD, detach=detach)
     return holdings.with_skill(entry), Reserved(entry)
@@ -242,31 +242,31 @@ def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holding
     return holdings.with_skill(replace(own, until=0))
 
 
-def _is_stale(one: Holding, now: int) -> bool:
+def _is_stale(holding: Holding, now: int) -> bool:
     """Return True if no caller has it reserved. A reservation beyond `HOLD` is invalid: the clock stepped back."""
-    return one.phase is not SkillPhase.LOADED and not now < one.until <= now + HOLD + SECOND
+    return holding.phase is not SkillPhase.LOADED and not now < holding.until <= now + HOLD + SECOND
 
 
-def _keeps(one: Holding, tool: str) -> bool:
-    return one.phase is not SkillPhase.UNLOADING and tool in one.tools
+def _keeps(holding: Holding, tool: str) -> bool:
+    return holding.phase is not SkillPhase.UNLOADING and tool in holding.tools
 
 
-def _is_in_the_way(one: Holding, wish: Holding) -> bool:
+def _is_in_the_way(holding: Holding, wish: Holding) -> bool:
     """Return True if a skill being changed uses a tool or label of `wish`.
 
     Until that change is done, it is not known which skill the tool or label belongs to.
     """
-    if one.phase is SkillPhase.LOADED:
+    if holding.phase is SkillPhase.LOADED:
         return False
-    tools = one.tools if one.phase is SkillPhase.LOADING else one.detach
-    return any(name in tools for name in wish.tools) or any(label in one.texts for label in wish.texts)
+    tools = holding.tools if holding.phase is SkillPhase.LOADING else holding.detach
+    return any(name in tools for name in wish.tools) or any(label in holding.texts for label in wish.texts)
 
 
 def _refuse_same_labels(holdings: Holdings, wish: Holding) -> None:
-    for one in holdings.others(wish.manifest_id):
-        if any(label in one.texts for label in wish.texts):
+    for holding in holdings.others(wish.manifest_id):
+        if any(label in holding.texts for label in wish.texts):
             raise Conflict(
-                f"The skill '{clip(one.manifest_id)}', which is loaded, brings data of the same names.",
+                f"The skill '{clip(holding.manifest_id)}', which is loaded, brings data of the same names.",
                 "Unload it first; two versions of one skill cannot be loaded together.",
             )
 
@@ -275,14 +275,14 @@ def _hidden(holdings: Holdings, wish: Holding) -> list[str]:
     return [
         name
         for name, tool in wish.tools.items()
-        for one in holdings.others(wish.manifest_id)
-        if _keeps(one, name) and one.tools[name].source != tool.source
+        for holding in holdings.others(wish.manifest_id)
+        if _keeps(holding, name) and holding.tools[name].source != tool.source
     ]
 
 
 def _inherited(holdings: Holdings, name: str, tool: HeldTool) -> HeldTool:
     """Copy from a loaded skill that uses the tool whether the agent had it before."""
-    for one in holdings.skills.values():
-        if _keeps(one, name):
-            return replace(tool, foreign=one.tools[name].foreign)
+    for skill in holdings.skills.values():
+        if _keeps(skill, name):
+            return replace(tool, foreign=skill.tools[name].foreign)
     return tool

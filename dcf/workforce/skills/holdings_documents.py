@@ -64,12 +64,12 @@ def _read(document: Mapping[str, Json] | None) -> Holdings:
     if document is None:
         return Holdings()
     return Holdings(
-        skills={name: _read_holding(name, one) for name, one in document["skills"].items()},
+        skills={name: _read_holding(name, document) for name, document in document["skills"].items()},
         revision=document["revision"],
         mirrored=document["mirrored"],
         mirror_id=document["mirror_id"],
     )
 
 
-def _read_holding(manifest_id: str, found: Mapping[str, Json]) -> Holding:
-    return _HOLDING.read(found, manifest_id=manifest_id, texts=dict(found["texts"]))
+def _read_holding(manifest_id: str, document: Mapping[str, Json]) -> Holding:
+    return _HOLDING.read(document, manifest_id=manifest_id, texts=dict(document["texts"]))

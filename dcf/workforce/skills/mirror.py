@@ -43,14 +43,14 @@ class Mirror:
     def _write(self, agent_id: str, holdings: Holdings) -> None:
         shown = {
             name: {
-                "skillName": one.name,
-                "skillVersion": one.version,
-                "memoryBlockIds": [] if one.directives_id is None else [one.directives_id],
-                "toolIds": one.tool_ids,
-                "dataSourceBlockIds": one.data_ids,
+                "skillName": skill.name,
+                "skillVersion": skill.version,
+                "memoryBlockIds": [] if skill.directives_id is None else [skill.directives_id],
+                "toolIds": skill.tool_ids,
+                "dataSourceBlockIds": skill.data_ids,
             }
-            for name, one in holdings.skills.items()
-            if one.phase is SkillPhase.LOADED
+            for name, skill in holdings.skills.items()
+            if skill.phase is SkillPhase.LOADED
         }
         mirror_id, equipper = holdings.mirror_id, self._platforms.equipper_of(agent_id)
         if shown:

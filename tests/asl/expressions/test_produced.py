@@ -84,6 +84,6 @@ def test_equal_numbers_of_any_size_are_one_item_of_an_array_of_unique_items() ->
 @rows("number", [1e19, 2**62, 9_007_199_254_740_993, 1e300, -1e19, 0.1])
 def test_numbers_that_jsonata_passes_on_are_read_back_as_they_are(number: float) -> None:
     answer = _run({"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% [$states.input.n] %}"}, {"n": number})
-    (found,) = answer["output"]
-    assert found == [float(number)]
-    assert parse(dump(found), name="x") == found
+    (result,) = answer["output"]
+    assert result == [float(number)]
+    assert parse(dump(result), name="x") == result

@@ -126,12 +126,12 @@ def test_an_inventory_is_the_rows_of_all_its_files() -> None:
         "files": [{"key": "data/1.csv"}, {"key": "data/2.csv"}],
     }
     parts = {"other/data/1.csv": '"x","a","1"\n', "other/data/2.csv": '"x","b","2"\n"x","c","3"\n'}
-    found = read(json.dumps(manifest), {"InputType": "MANIFEST"}, **parts)
-    assert [row["Key"] for row in found] == ["a", "b", "c"]
-    assert found[0] == {"Bucket": "x", "Key": "a", "Size": "1"}
+    result = read(json.dumps(manifest), {"InputType": "MANIFEST"}, **parts)
+    assert [row["Key"] for row in result] == ["a", "b", "c"]
+    assert result[0] == {"Bucket": "x", "Key": "a", "Size": "1"}
     del manifest["destinationBucket"]
     own = {name.replace("other/", "b/"): text for name, text in parts.items()}
-    assert read(json.dumps(manifest), {"InputType": "MANIFEST"}, **own) == found
+    assert read(json.dumps(manifest), {"InputType": "MANIFEST"}, **own) == result
 
 
 def test_what_athena_wrote_is_read_from_all_places_it_names() -> None:
@@ -142,9 +142,9 @@ def test_what_athena_wrote_is_read_from_all_places_it_names() -> None:
 
 def test_a_listing_has_the_items_of_aws_in_the_order_of_their_keys() -> None:
     files = GivenFiles(texts={"b/in/b": "22", "b/in/a": "1", "b/out": "", "c/in/a": ""}, modified=1_700_000_000)
-    found = bring(wanted({}, {"Bucket": "b", "Prefix": "in/"}, LIST), files)
-    assert [one["Key"] for one in found] == ["in/a", "in/b"]
-    assert found[0] == {
+    result = bring(wanted({}, {"Bucket": "b", "Prefix": "in/"}, LIST), files)
+    assert [item["Key"] for item in result] == ["in/a", "in/b"]
+    assert result[0] == {
         "Etag": '"c4ca4238a0b923820dcc509a6f75849b"',
         "Key": "in/a",
         "LastModified": 1_700_000_000,

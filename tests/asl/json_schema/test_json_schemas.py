@@ -35,7 +35,7 @@ ORDER: dict[str, Any] = {
 
 def told(schema: Json, value: Json) -> list[tuple[str, str]]:
     assert flaws_of(schema) == ()
-    return [(one.pointer, one.message) for one in misfits(schema, value)]
+    return [(misfit.pointer, misfit.message) for misfit in misfits(schema, value)]
 
 
 def messages(schema: Json, value: Json) -> list[str]:
@@ -175,9 +175,9 @@ def test_a_long_value_is_named_without_being_read_to_its_end() -> None:
 
 def test_misfits_are_few_and_short() -> None:
     value = [{"x" * 5_000: "y" * 5_000} for _ in range(20)]
-    found = told({"items": {"type": "string", "maxProperties": 0, "additionalProperties": False}}, value)
-    assert len(found) == MAX_MISFITS
-    assert byte_length([[*one] for one in found]) < MAX_MISFITS * 700
+    result = told({"items": {"type": "string", "maxProperties": 0, "additionalProperties": False}}, value)
+    assert len(result) == MAX_MISFITS
+    assert byte_length([[*item] for item in result]) < MAX_MISFITS * 700
 
 
 def test_a_deep_value_is_checked_down_to_its_ground() -> None:
@@ -222,13 +222,13 @@ def test_a_deep_value_is_checked_down_to_its_ground() -> None:
     ],
 )
 def test_a_schema_that_values_cannot_be_checked_with_has_a_flaw(schema: Json, pointer: str, message: str) -> None:
-    found = flaws_of(schema)
-    assert (len(found), found[0].pointer) == (1, pointer)
-    assert message in found[0].message
+    flaws = flaws_of(schema)
+    assert (len(flaws), flaws[0].pointer) == (1, pointer)
+    assert message in flaws[0].message
 
 
 def test_all_flaws_are_told_and_no_more_than_can_be_read() -> None:
-    assert [one.pointer for one in flaws_of({"type": 7, "items": {"minItems": "1"}})] == ["/type", "/items/minItems"]
+    assert [flaw.pointer for flaw in flaws_of({"type": 7, "items": {"minItems": "1"}})] == ["/type", "/items/minItems"]
     assert len(flaws_of({"properties": {str(n): {"type": 7} for n in range(100)}})) == 20
 
 
@@ -242,9 +242,9 @@ def test_names_and_data_may_be_called_as_keywords_are() -> None:
 
 
 def test_a_word_that_is_nearly_a_keyword_is_doubted() -> None:
-    found = doubts_of({"requird": ["a"], "properties": {"requird": {"x-note": 1, "minLenght": 2}}})
-    assert [one.pointer for one in found] == ["/requird", "/properties/requird/minLenght"]
-    assert found[0].message.endswith("did you mean 'required'?")
+    flaws = doubts_of({"requird": ["a"], "properties": {"requird": {"x-note": 1, "minLenght": 2}}})
+    assert [flaw.pointer for flaw in flaws] == ["/requird", "/properties/requird/minLenght"]
+    assert flaws[0].message.endswith("did you mean 'required'?")
 
 
 # Compared with the usual library

@@ -41,7 +41,7 @@ def test_an_expression_may_call_what_it_defines(expression: str, output: Any) ->
 def test_what_is_not_there_is_still_refused(expression: str) -> None:
     machine, problems = parse_machine(_machine(expression))
     assert machine is None
-    assert [one.code for one in problems] == ["invalid_expression"]
+    assert [problem.code for problem in problems] == ["invalid_expression"]
 
 
 @rows(

@@ -16,9 +16,9 @@ READER = {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": 
 def problems(state: dict[str, Any], language: str = "JSONPath") -> set[tuple[str, str]]:
     """What is found in a Map, by the place below it."""
     whole = {"Type": "Map", "ItemProcessor": PROCESSOR, "End": True, **state}
-    _, found = parse_machine({"QueryLanguage": language, "StartAt": "M", "States": {"M": whole}})
-    assert len(found) == len({(one.path, one.code, one.message) for one in found}), "nothing is said twice"
-    return {(one.path.removeprefix("/States/M"), one.code) for one in found}
+    _, result = parse_machine({"QueryLanguage": language, "StartAt": "M", "States": {"M": whole}})
+    assert len(result) == len({(item.path, item.code, item.message) for item in result}), "nothing is said twice"
+    return {(item.path.removeprefix("/States/M"), item.code) for item in result}
 
 
 @rows(

@@ -228,7 +228,7 @@ def test_problems_of_a_catcher(rule: Any, found: set[tuple[str, str]]) -> None:
 )
 def test_problems_of_an_expression(output: Any, code: str | None) -> None:
     state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": output, "End": True}
-    assert {found for _, found in _of_state(state)} == ({code} if code else set())
+    assert {result for _, result in _of_state(state)} == ({code} if code else set())
 
 
 def test_doubts_are_warnings_and_no_problems() -> None:

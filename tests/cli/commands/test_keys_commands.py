@@ -247,8 +247,8 @@ def test_tools_are_listed_with_their_scopes(dcf: Dcf) -> None:
 
 
 def test_the_help_of_the_server_names_every_list_of_tools(dcf: Dcf) -> None:
-    said = set(re.findall(r"[\w-]+", dcf("serve", "--help").output))
-    assert {*profiles(), *SYSTEM_PROFILES} <= said
+    text = set(re.findall(r"[\w-]+", dcf("serve", "--help").output))
+    assert {*profiles(), *SYSTEM_PROFILES} <= text
 
 
 def test_the_reference_page_is_what_the_command_prints(dcf: Dcf) -> None:

@@ -15,8 +15,8 @@ from tests.support.world import World
 def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     world.plane.kick_off(run, "go")
-    told = dcf("runs", "pause", run, "--reason", "lunch").stdout
-    assert told.startswith(
+    stdout = dcf("runs", "pause", run, "--reason", "lunch").stdout
+    assert stdout.startswith(
         f"Run '{run}' is paused. Holders may finish; no lease is granted until `dcf runs resume {run}`."
     )
     shown = dcf("show", run).stdout
@@ -36,8 +36,8 @@ def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World
     refused = dcf("cancel", run)
     assert (refused.exit_code, world.run_status(run)) == (2, RunStatus.RUNNING)
     assert "Add --yes" in refused.stderr
-    told = dcf("cancel", run, "--yes", "--reason", "wrong customer").stdout
-    assert told.startswith(f"Run '{run}' is cancelled. Holders are told to stop")
+    stdout = dcf("cancel", run, "--yes", "--reason", "wrong customer").stdout
+    assert stdout.startswith(f"Run '{run}' is cancelled. Holders are told to stop")
     assert world.run_status(run) is RunStatus.CANCELLED
     assert "\nwrong customer\n" in dcf("show", run).stdout
     again = dcf("runs", "pause", run)
@@ -67,8 +67,8 @@ def test_a_state_is_resolved(
 ) -> None:
     run = seed("given", agent="agent-1")
     assert dcf("states", "resolve", run, "Only", *options).exit_code == 2
-    told = dcf("states", "resolve", run, "Only", *options, "--yes")
-    assert told.stdout.startswith(f"State 'Only' of run '{run}' is {status}. The run has ended")
+    finished = dcf("states", "resolve", run, "Only", *options, "--yes")
+    assert finished.stdout.startswith(f"State 'Only' of run '{run}' is {status}. The run has ended")
     assert (world.doc(run, "Only").status, world.output(run, "Only")) == (status, output)
 
 
@@ -87,8 +87,8 @@ def test_an_output_that_does_not_match_its_schema_is_told_and_taken_only_with_fo
 
 def test_a_state_is_assigned_without_a_question(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
-    told = json.loads(dcf("states", "resolve", run, "Only", "--assign", "a", "--assign", "b", "--json").stdout)
-    assert told["assigned"] == ["a", "b"]
+    document = json.loads(dcf("states", "resolve", run, "Only", "--assign", "a", "--assign", "b", "--json").stdout)
+    assert document["assigned"] == ["a", "b"]
     assert world.meta(run)["agents"] == {"Only": ["a", "b"]}
 
 
@@ -129,17 +129,17 @@ def test_whoever_follows_a_run_is_told_when_it_is_paused_and_resumed(capsys: pyt
     meta = {"workflow_id": "r", "status": "running", "paused_at": None}
     paused, over = meta | {"paused_at": "2026-01-01T00:00:00Z"}, meta | {"status": "cancelled"}
     with LiveProgress(quiet=True) as tell:
-        for found in (meta, paused, paused, meta, meta, over):
-            tell({"meta": found, "states": {}, "more": {}})
-    told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()[1:]]
-    assert told == ["dcf: run paused", "dcf: run resumed", "dcf: run cancelled"]
+        for result in (meta, paused, paused, meta, meta, over):
+            tell({"meta": result, "states": {}, "more": {}})
+    details = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()[1:]]
+    assert details == ["dcf: run paused", "dcf: run resumed", "dcf: run cancelled"]
 
 
 def test_a_run_is_closed_for_good_and_repeated_it_tells_the_first_result(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     assert dcf("runs", "finalize", run).exit_code == 2
-    told = dcf("runs", "finalize", run, "--yes", "--reason", "not wanted")
-    assert (told.exit_code, told.stdout) == (0, f"{run} is closed: cancelled.\n")
+    finished = dcf("runs", "finalize", run, "--yes", "--reason", "not wanted")
+    assert (finished.exit_code, finished.stdout) == (0, f"{run} is closed: cancelled.\n")
     assert world.events(run)[-1].data == {"status": "cancelled", "reason": "not wanted"}
     assert (world.events(run)[-1].by, world.meta(run)["finalize_note"]) == ("local", "not wanted")
     again = dcf("runs", "finalize", run, "--yes", "--status", "succeeded", "--json")
@@ -151,9 +151,9 @@ def test_a_run_is_closed_for_good_and_repeated_it_tells_the_first_result(dcf: Dc
 
 def test_hints_name_commands_and_not_tools(dcf: Dcf, seed: Seed) -> None:
     run = seed(agent="agent-1")
-    told = dcf("cancel", run, "--yes").stdout
-    assert f"`dcf runs finalize {run}`" in " ".join(told.split())
-    held = dcf("runs", "hold", run)
-    assert held.exit_code == 0
+    stdout = dcf("cancel", run, "--yes").stdout
+    assert f"`dcf runs finalize {run}`" in " ".join(stdout.split())
+    finished = dcf("runs", "hold", run)
+    assert finished.exit_code == 0
     refused = " ".join(dcf("runs", "delete", run, "--yes").stderr.split())
     assert (f"`dcf runs hold {run} --release`" in refused, "hold_run" in refused) == (True, False)

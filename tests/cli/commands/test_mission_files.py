@@ -42,14 +42,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_templates_are_valid_as_they_are(project: Path) -> None:
     assert call("init", "shop", "--mission-control").exit_code == 0
     folder = project / ".claude/workflows/shop"
-    assert {one.name for one in folder.iterdir()} == {"definition.md", "workflow.md", "start.md"}
+    assert {item.name for item in folder.iterdir()} == {"definition.md", "workflow.md", "start.md"}
     assert (project / ".claude/agents/workflow-architect.md").is_file()
     for named in (folder, folder / "workflow.md", Path(".claude/workflows/shop")):
         assert call("validate", named).stdout == "✔ shop is valid\n"
-    told = json.loads(call("validate", folder, "--json").stdout)
-    assert [phase["number"] for phase in told["phases"]] == [1, 2]
-    assert told["phases"][1]["checkpoint"] == "human"
-    assert read_yaml(call("validate", folder, "-o", "yaml").stdout) == told
+    document = json.loads(call("validate", folder, "--json").stdout)
+    assert [phase["number"] for phase in document["phases"]] == [1, 2]
+    assert document["phases"][1]["checkpoint"] == "human"
+    assert read_yaml(call("validate", folder, "-o", "yaml").stdout) == document
 
 
 def test_every_call_that_the_templates_print_is_taken_by_its_tool(project: Path) -> None:
@@ -81,8 +81,8 @@ def test_the_id_is_written_into_what_is_there_and_texts_of_people_stay(project: 
     call("init", "shop", "--mission-control")
     definition = project / ".claude/workflows/shop/definition.md"
     definition.write_text(definition.read_text().replace("Say what must not change.", "Nothing new."))
-    told = json.loads(call("init", "shop", "--mission-control", "--workflow-id", "shop-abc", "--json").stdout)
-    assert told["files"][".claude/workflows/shop/definition.md"] == "changed"
+    document = json.loads(call("init", "shop", "--mission-control", "--workflow-id", "shop-abc", "--json").stdout)
+    assert document["files"][".claude/workflows/shop/definition.md"] == "changed"
     assert "workflow_id: `shop-abc`" in definition.read_text()
     assert "Nothing new." in definition.read_text()
     assert "ID: `shop-abc`" in (project / ".claude/CLAUDE.md").read_text()

@@ -46,8 +46,8 @@ def test_generate_goes_where_the_settings_say(source: Path, tmp_path: Path) -> N
         "DCF_SKILLS_CATALOG": tmp_path / "c.json",
         "STUB_CONFIG": tmp_path / "s.json",
     }
-    found = json.loads(call("skills", "generate", "--json", **{k: str(v) for k, v in places.items()}).stdout)
-    assert (found["ok"], len(found["written_files"]), found["removed_files"]) == (True, 8, [])
+    document = json.loads(call("skills", "generate", "--json", **{k: str(v) for k, v in places.items()}).stdout)
+    assert (document["ok"], len(document["written_files"]), document["removed_files"]) == (True, 8, [])
     assert {
         len(list((tmp_path / "m").iterdir())),
         (tmp_path / "c.json").is_file(),
@@ -65,9 +65,9 @@ def test_check_writes_nothing_and_tells_whether_files_would_change(source: Path,
     (source / "skills.csv").write_text(
         (source / "skills.csv").read_text("utf-8").replace("Checks an order", "Tests an order")
     )
-    found = json.loads(call("skills", "generate", source, "--out", out, "--check", "--json").stdout)
-    assert (found["ok"], found["written_files"]) == (False, [])
-    assert [Path(path).name for path in found["changed_files"]] == [
+    document = json.loads(call("skills", "generate", source, "--out", out, "--check", "--json").stdout)
+    assert (document["ok"], document["written_files"]) == (False, [])
+    assert [Path(path).name for path in document["changed_files"]] == [
         "skill.validate.order-0.1.0.json",
         "skills_catalog.json",
     ]
@@ -86,9 +86,11 @@ def test_every_problem_is_a_line_with_its_place(broken: Path, tmp_path: Path, co
 
 
 def test_problems_as_json_have_file_line_column_code_message_and_hint(broken: Path) -> None:
-    found = json.loads(call("skills", "validate", broken, "--json").stdout)
-    assert found["ok"] is False
-    assert all(set(one) == {"file", "line", "column", "code", "message", "hint"} for one in found["problems"])
+    document = json.loads(call("skills", "validate", broken, "--json").stdout)
+    assert document["ok"] is False
+    assert all(
+        set(problem) == {"file", "line", "column", "code", "message", "hint"} for problem in document["problems"]
+    )
 
 
 def test_validate_judges_a_manifest_too(tmp_path: Path) -> None:
@@ -113,9 +115,11 @@ def test_list_shows_what_planners_can_choose_from_wherever_dcf_is_called(
     assert result.exit_code == 0
     assert "skill.calculate.pricing@0.1.0" in result.stdout
     assert "calculate_subtotal, apply_discount" in result.stdout
-    found = json.loads(call("skills", "ls", "--json", DCF_MANIFESTS_DIR=str(ROOT / "generated" / "manifests")).stdout)
-    assert len(found) == 6
-    assert all(item["valid_schema"] and item["errors"] == [] for item in found)
+    document = json.loads(
+        call("skills", "ls", "--json", DCF_MANIFESTS_DIR=str(ROOT / "generated" / "manifests")).stdout
+    )
+    assert len(document) == 6
+    assert all(item["valid_schema"] and item["errors"] == [] for item in document)
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -132,10 +136,10 @@ def test_the_shipped_workflows_are_valid_wherever_dcf_is_called(
     for place in (ROOT, tmp_path):
         monkeypatch.chdir(place)
         result = call("validate", f"workflows/{name}.json", "--json")
-        found = json.loads(result.stdout)
-        assert (result.exit_code, found["problems"], found["warnings"]) == (0, [], [])
-        skills = found["resolution"]["state_skill_map"].values()
-        assert [one["manifestId"] for (one,) in skills] == [one["skill"].replace("://", ".") for (one,) in skills]
+        document = json.loads(result.stdout)
+        assert (result.exit_code, document["problems"], document["warnings"]) == (0, [], [])
+        skills = document["resolution"]["state_skill_map"].values()
+        assert [item["manifestId"] for (item,) in skills] == [item["skill"].replace("://", ".") for (item,) in skills]
 
 
 def test_the_support_session_can_be_tried_without_agents() -> None:

@@ -26,9 +26,9 @@ def document(tmp_path: Path) -> tuple[Path, str]:
 def told(dcf: Dcf, world: World, *arguments: object) -> dict[str, Any]:
     shown = dcf(*arguments, "--json")
     assert shown.exit_code == 0, shown.output
-    found: dict[str, Any] = json.loads(shown.stdout)
-    world.runs.append(found["workflow_id"])
-    return found
+    document: dict[str, Any] = json.loads(shown.stdout)
+    world.runs.append(document["workflow_id"])
+    return document
 
 
 def test_start_prints_the_id_of_a_run_whose_agents_are_told(dcf: Dcf, world: World, document: tuple[Path, str]) -> None:
@@ -110,8 +110,8 @@ def test_an_agent_that_nobody_knows_is_named(dcf: Dcf, world: World, document: t
 
 def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, document: tuple[Path, str]) -> None:
     file, _ = document
-    found = told(dcf, world, "start", file, "--assign", "A=ann", "--assign", "A=bob", "--assign", "B=ann")
-    assert world.meta(found["workflow_id"])["agents"] == {"A": ["ann", "bob"], "B": "ann"}
+    result = told(dcf, world, "start", file, "--assign", "A=ann", "--assign", "A=bob", "--assign", "B=ann")
+    assert world.meta(result["workflow_id"])["agents"] == {"A": ["ann", "bob"], "B": "ann"}
 
 
 @rows(
@@ -129,7 +129,7 @@ def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, docum
 def test_what_cannot_be_started_is_said(
     dcf: Dcf, document: tuple[Path, str], arguments: tuple[str, ...], code: int, said: str
 ) -> None:
-    shown = dcf("start", *(str(document[0]) if one == "FILE" else one for one in arguments))
+    shown = dcf("start", *(str(document[0]) if argument == "FILE" else argument for argument in arguments))
     assert shown.exit_code == code
     assert said in shown.stderr
 
@@ -138,11 +138,11 @@ def test_a_changed_document_of_the_same_version_is_refused_with_both_hashes(
     dcf: Dcf, world: World, document: tuple[Path, str]
 ) -> None:
     file, name = document
-    kept = told(dcf, world, "start", file)["definition"]["sha256"]
+    sha256 = told(dcf, world, "start", file)["definition"]["sha256"]
     file.write_text(json.dumps(chain("A") | {"workflow_name": name, "version": "1"}))
     shown = dcf("start", file, COLUMNS="300")
     assert shown.exit_code == 1
-    assert kept in shown.stderr
+    assert sha256 in shown.stderr
     assert "new version" in shown.stderr
 
 
@@ -170,7 +170,12 @@ def test_a_failed_run_goes_on(dcf: Dcf, world: World, document: tuple[Path, str]
     again = dcf("retry", run)
     assert (again.exit_code, "cannot_retry" in again.stderr) == (1, True)
     world.fail(run, "B", world.acquire(run, "B"))
-    found = told(dcf, world, "retry", run, "--request-id", "r")
-    assert (found["retried"], found["states"], found["run_status"], found["repeated"]) == (2, ["B"], "running", False)
+    result = told(dcf, world, "retry", run, "--request-id", "r")
+    assert (result["retried"], result["states"], result["run_status"], result["repeated"]) == (
+        2,
+        ["B"],
+        "running",
+        False,
+    )
     assert told(dcf, world, "retry", run, "--request-id", "r")["repeated"]
     assert dcf("retry", "no-such-run").exit_code == 3

@@ -23,7 +23,7 @@ def test_documents_are_moved_and_the_record_says_so(dcf: Dcf, short_directory: P
             moved = dcf("store", "move", "--to", "text", "--json", **own)
             assert json.loads(moved.stdout) == {"documents": "text", "moved": 1}
             assert client.get(keys.DOCUMENT_FORM) == b"text"
-        told = dcf("store", "move", "--to", "json", **own)
-        assert (told.exit_code, told.stdout) == (0, "")
-        assert "documents in RedisJSON." in " ".join(told.stderr.split())
+        finished = dcf("store", "move", "--to", "json", **own)
+        assert (finished.exit_code, finished.stdout) == (0, "")
+        assert "documents in RedisJSON." in " ".join(finished.stderr.split())
         assert len(json.loads(dcf("keys", "ls", "--json", **own).stdout)) == 1

@@ -37,8 +37,8 @@ def url(site: Application) -> Iterator[str]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dcf.tools.mcp.server.keep_pulse", stand_still)
-        with serving(build_http_app(site)) as found:
-            yield f"{found}/mcp"
+        with serving(build_http_app(site)) as server_url:
+            yield f"{server_url}/mcp"
 
 
 @pytest.fixture

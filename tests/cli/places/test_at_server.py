@@ -143,9 +143,9 @@ def test_a_caller_without_a_good_key_is_refused_and_told_where_it_belongs(
     dcf_away("context", "add", "prod", "--url", url, "--replace", stdin=key)
     refused = dcf_away("runs", "pause", "some-run", "--context", "prod")
     assert refused.exit_code == 4
-    said = " ".join(refused.stderr.split())
-    assert f"unauthorized: The server of context prod ({url}) {sentence}" in said
-    assert ("prod.key" if key else "dcf context add prod --replace") in said
+    text = " ".join(refused.stderr.split())
+    assert f"unauthorized: The server of context prod ({url}) {sentence}" in text
+    assert ("prod.key" if key else "dcf context add prod --replace") in text
     assert not key or key not in refused.output
     missing = dcf_away("runs", "pause", "some-run", DCF_SERVER_URL=url, DCF_API_KEY=key)
     assert missing.exit_code == 4
@@ -174,8 +174,8 @@ def test_a_question_before_something_is_destroyed_names_the_context(
 ) -> None:
     monkeypatch.setattr("dcf.cli.asking.can_ask", lambda: True)
     run = seed(agent="agent-1")
-    asked = dcf_at_server("cancel", run, REDIS_URL="", stdin="n\n")
-    assert "What its agents work on is lost. (context prod) [y/N]" in asked.stderr
+    finished = dcf_at_server("cancel", run, REDIS_URL="", stdin="n\n")
+    assert "What its agents work on is lost. (context prod) [y/N]" in finished.stderr
     assert world.run_status(run) is RunStatus.RUNNING
     here = dcf("cancel", run, stdin="n\n")
     assert "What its agents work on is lost. [y/N]" in here.stderr
@@ -195,9 +195,9 @@ def test_an_artifact_is_put_and_read_at_a_server_as_here(
     run = seed(agent="agent-1")
     put = dcf_at_server("artifacts", "add", run, file, REDIS_URL="")
     assert put.exit_code == 0, put.stderr
-    kept = put.stdout.strip()
-    assert dcf("artifacts", "add", run, file, "--context", "local").stdout.strip() == kept
-    read = dcf_at_server("artifacts", "show", run, kept, REDIS_URL="")
+    key_with = put.stdout.strip()
+    assert dcf("artifacts", "add", run, file, "--context", "local").stdout.strip() == key_with
+    read = dcf_at_server("artifacts", "show", run, key_with, REDIS_URL="")
     assert read.exit_code == 0, read.stderr
     assert read.stdout_bytes == data
     assert dcf_at_server("artifacts", "show", run, "nothing", REDIS_URL="").exit_code == 3

@@ -16,8 +16,8 @@ from tests.support.tables import rows
 
 def completed(words: str, **environment: str) -> list[str]:
     """The words that bash offers for the last of these words."""
-    asked = {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
-    done = call(**asked, **environment)
+    request = {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    done = call(**request, **environment)
     assert done.stderr == ""
     return done.stdout.split()
 

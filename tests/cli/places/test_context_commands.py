@@ -55,11 +55,11 @@ def test_a_key_of_standard_input_is_kept_in_a_file_that_only_its_owner_can_read(
 def test_no_command_and_no_file_but_the_key_file_shows_a_key(
     dcf_away: Dcf, contexts_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = dcf_away("context", "add", "prod", "--url", URL, stdin=KEY).output
+    output = dcf_away("context", "add", "prod", "--url", URL, stdin=KEY).output
     monkeypatch.setenv("DCF_API_KEY", KEY)
     for words in ("show", "show --json", "ls", "ls --json", "use prod --json", "rm prod --yes"):
-        said += dcf_away("context", "show", *words.split()).output
-    assert KEY not in said + contexts_file.read_text()
+        output += dcf_away("context", "show", *words.split()).output
+    assert KEY not in output + contexts_file.read_text()
 
 
 def test_a_context_uses_the_key_file_that_is_named_and_does_not_remove_it(dcf_away: Dcf, tmp_path: Path) -> None:

@@ -30,13 +30,13 @@ def answers(dcf: Dcf, context: str, name: str, file: Path) -> Iterator[Any]:
         yield without(json.loads(shown.stdout), name)
 
 
-def without(told: Any, name: str) -> Any:
+def without(details: Any, name: str) -> Any:
     """Return an answer without the members that differ from place to place."""
-    if isinstance(told, dict):
-        return {key: without(value, name) for key, value in told.items() if key not in VARIES}
-    if isinstance(told, list):
-        return [without(item, name) for item in told]
-    return told.replace(name, "NAME") if isinstance(told, str) else told
+    if isinstance(details, dict):
+        return {key: without(value, name) for key, value in details.items() if key not in VARIES}
+    if isinstance(details, list):
+        return [without(item, name) for item in details]
+    return details.replace(name, "NAME") if isinstance(details, str) else details
 
 
 def test_what_is_known_is_kept_found_and_read_here_and_at_a_server(

@@ -119,8 +119,8 @@ def test_the_client_returns_the_record_of_the_tool(
     record = record_of_tool(tools.call, verb, at)
     answer = record if member is None else record[member]
     returned = steady(as_json(answer_of_client(client, verb, other)), other)
-    found = [*lost(steady(answer, at), returned), *differences(returned, steady(in_python(kind, answer), at))]
-    assert not found, "\n".join(found)
+    result = [*lost(steady(answer, at), returned), *differences(returned, steady(in_python(kind, answer), at))]
+    assert not result, "\n".join(result)
 
 
 @rows("name", [name for name, (verb, _) in COMMANDS.items() if verb.name not in PRINTED_OTHERWISE])
@@ -135,8 +135,8 @@ def test_the_command_prints_the_record_of_the_tool(
     assert done.exit_code == 0, done.output
     printed = list(map(json.loads, done.stdout.splitlines())) if verb.name in LINES else json.loads(done.stdout)
     part = PRINTED.get(verb.name, lambda record: dict.fromkeys(verb.record.__dataclass_fields__) | record)
-    found = list(differences(steady(printed, other), part(record)))
-    assert not found, "\n".join(found)
+    result = list(differences(steady(printed, other), part(record)))
+    assert not result, "\n".join(result)
 
 
 @rows("name", [name for name, verb in VERBS.items() if _names_a_run(verb)])
@@ -151,8 +151,8 @@ def test_a_refusal_has_the_same_code_in_every_interface(
     site = {"DCF_SERVER_URL": url, "DCF_API_KEY": key, "REDIS_URL": ""}
     for command in verb.commands:
         done = dcf_away(*command.name.split(), *words_of(verb, command, at), **site)
-        told = re.match(r"dcf: (\w+):", done.stderr)
-        assert ("ok" if told is None else told[1], command.name) == (code, command.name)
+        match = re.match(r"dcf: (\w+):", done.stderr)
+        assert ("ok" if match is None else match[1], command.name) == (code, command.name)
 
 
 def forget(at: Things, run: str) -> None:

@@ -26,8 +26,8 @@ def mine() -> str:
 
 
 def rows_of(dcf: Dcf, *arguments: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(dcf("ls", "--json", *arguments).stdout)
-    return found
+    document: list[dict[str, Any]] = json.loads(dcf("ls", "--json", *arguments).stdout)
+    return document
 
 
 def stuck_run(world: World, workflow: str) -> str:
@@ -87,13 +87,13 @@ def test_the_next_page_is_told_with_the_filters_of_this_one(dcf: Dcf, seed: Seed
 
 def test_programs_page_with_a_cursor(dcf: Dcf, seed: Seed, mine: str) -> None:
     made = [seed(name=mine) for _ in range(5)]
-    found, cursor = list[str](), "0"
+    result, cursor = list[str](), "0"
     while cursor is not None:
         page = json.loads(dcf("ls", "--json", "--workflow", mine, "--limit", 2, "--cursor", cursor).stdout)
-        found += (row["workflow_id"] for row in page["runs"])
+        result += (row["workflow_id"] for row in page["runs"])
         assert page["matching"] == 5
         cursor = page["next_cursor"]
-    assert found == made[::-1]
+    assert result == made[::-1]
 
 
 def test_what_is_stuck_comes_first_and_once(dcf: Dcf, seed: Seed, world: World, mine: str) -> None:
@@ -113,10 +113,10 @@ def test_what_is_stuck_comes_first_and_once(dcf: Dcf, seed: Seed, world: World, 
 
 
 def test_two_versions_of_a_workflow_are_told_apart(dcf: Dcf, seed: Seed, world: World, mine: str) -> None:
-    one, other = seed(name=mine), seed(name=mine, state="Other")
+    first, other = seed(name=mine), seed(name=mine, state="Other")
     lines = dcf("ls", "--workflow", mine).stdout.splitlines()[1:]
     names = {line.split()[0]: line.split()[-1] for line in lines}
-    assert names[one] != names[other]
+    assert names[first] != names[other]
     assert all(name.startswith(f"{mine}@") for name in names.values())
     numbered = [world.create(chain(*states) | {"workflow_name": mine, "version": "2.0"}) for states in ("A", "AB")]
     lines = dcf("ls", "--workflow", mine, "--version", "2.0").stdout.splitlines()[1:]

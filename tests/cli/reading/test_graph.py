@@ -50,8 +50,8 @@ def scores(world: World) -> str:
 
 
 def pictured(dcf: Dcf, run: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(dcf("graph", run, "--json").stdout)
-    return found
+    document: dict[str, Any] = json.loads(dcf("graph", run, "--json").stdout)
+    return document
 
 
 # A file
@@ -125,19 +125,19 @@ def test_branches_of_a_parallel_show_their_own_status(dcf: Dcf, world: World) ->
     run = world.create(workflow({"Both": SCORES["asl"]["States"]["Both"]}))
     world.do(run, "Both/0/Left")
     world.acquire(run, "Both/1/Right")
-    found = pictured(dcf, run)
-    assert found["statuses"] == {"Both": "running", "Both/0/Left": "succeeded", "Both/1/Right": "running"}
-    assert found["maps"] == {}
+    result = pictured(dcf, run)
+    assert result["statuses"] == {"Both": "running", "Both/0/Left": "succeeded", "Both/1/Right": "running"}
+    assert result["maps"] == {}
     assert "Left  (Task)  ✔ succeeded" in dcf("graph", run).stdout
 
 
 def test_json_tells_the_status_of_every_state_by_its_path(dcf: Dcf, scores: str) -> None:
-    found = pictured(dcf, scores)
-    assert (found["workflow_id"], found["status"], found["left_out"]) == (scores, "running", 0)
-    assert found["maps"] == {"Each": {"size": 5, "done": 2, "failed": 1}}
-    assert found["statuses"]["Each/3/Score"] == "running"
-    assert found["statuses"]["Each/2/Score"] == "failed"
-    assert "Each/3/Keep" not in found["statuses"]
+    result = pictured(dcf, scores)
+    assert (result["workflow_id"], result["status"], result["left_out"]) == (scores, "running", 0)
+    assert result["maps"] == {"Each": {"size": 5, "done": 2, "failed": 1}}
+    assert result["statuses"]["Each/3/Score"] == "running"
+    assert result["statuses"]["Each/2/Score"] == "failed"
+    assert "Each/3/Keep" not in result["statuses"]
 
 
 def test_what_an_earlier_visit_left_behind_is_not_counted(dcf: Dcf, world: World) -> None:
@@ -159,30 +159,30 @@ def test_of_a_smaller_second_visit_only_its_own_iterations_count() -> None:
         return StateDoc(status=Status.SUCCEEDED, scope_epoch=epoch)
 
     owner = StateDoc(status=Status.SUCCEEDED, lease=Lease(epoch=9), scope=ScopeBounds(size=2, concurrency=2))
-    found = {"Each": owner, "Each/0/A": inner(5), "Each/0/B": inner(3), "Each/1/A": inner(5), "Each/2/A": inner(5)}
-    assert list(current(found)) == ["Each", "Each/0/A", "Each/1/A"]
+    result = {"Each": owner, "Each/0/A": inner(5), "Each/0/B": inner(3), "Each/1/A": inner(5), "Each/2/A": inner(5)}
+    assert list(current(result)) == ["Each", "Each/0/A", "Each/1/A"]
 
 
 def test_a_wide_map_is_read_in_part_and_says_so(dcf: Dcf, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.create(workflow({"Each": each({"Score": task("Keep"), "Keep": task()})}), run_input=list(range(30)))
     monkeypatch.setattr("dcf.runs.views.survey.MOST", 11)
     shown = dcf("graph", run)
-    found = pictured(dcf, run)
-    assert found["left_out"] > 0
-    assert len(found["statuses"]) <= 11
-    assert found["maps"]["Each"]["size"] == 30
-    assert f"a part of the run: {found['left_out']} or more states inside" in shown.stderr
+    result = pictured(dcf, run)
+    assert result["left_out"] > 0
+    assert len(result["statuses"]) <= 11
+    assert result["maps"]["Each"]["size"] == 30
+    assert f"a part of the run: {result['left_out']} or more states inside" in shown.stderr
 
 
 def test_what_never_began_in_a_very_wide_map_is_not_looked_for(dcf: Dcf, world: World) -> None:
     run = world.create(workflow({"Each": each({"Score": task("Keep"), "Keep": task()})}), run_input=list(range(5000)))
     world.do(run, "Each/3/Score")
     world.do(run, "Each/3/Keep")
-    found = pictured(dcf, run)
-    assert found["left_out"] == 0
-    assert found["maps"] == {"Each": {"size": 5000, "done": 1, "failed": 0}}
-    assert found["statuses"]["Each/43/Score"] == "pending"
-    assert sum(path.endswith("/Score") for path in found["statuses"]) == 41
+    result = pictured(dcf, run)
+    assert result["left_out"] == 0
+    assert result["maps"] == {"Each": {"size": 5000, "done": 1, "failed": 0}}
+    assert result["statuses"]["Each/43/Score"] == "pending"
+    assert sum(path.endswith("/Score") for path in result["statuses"]) == 41
 
 
 # Which of them
@@ -198,21 +198,21 @@ def test_a_file_wins_over_a_run_of_the_same_name(
 
 
 def test_what_is_neither_file_nor_run_is_told_in_one_sentence(dcf: Dcf) -> None:
-    found = dcf("graph", "nobody.json")
-    assert (found.exit_code, found.stdout) == (3, "")
-    assert "There is no file and no run 'nobody.json'." in found.stderr
-    assert "`dcf ls`" in found.stderr
+    finished = dcf("graph", "nobody.json")
+    assert (finished.exit_code, finished.stdout) == (3, "")
+    assert "There is no file and no run 'nobody.json'." in finished.stderr
+    assert "`dcf ls`" in finished.stderr
 
 
 @rows("name", ["no/where.json", "x" * 5000, "\x1b[31m", "[red]"])
 def test_what_cannot_be_a_run_is_not_looked_up(dcf: Dcf, name: str) -> None:
-    found = dcf("graph", name, REDIS_URL="redis://127.0.0.1:1/0")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert "There is no file " in found.stderr
-    assert "\x1b" not in found.stderr
+    finished = dcf("graph", name, REDIS_URL="redis://127.0.0.1:1/0")
+    assert (finished.exit_code, finished.stdout) == (2, "")
+    assert "There is no file " in finished.stderr
+    assert "\x1b" not in finished.stderr
 
 
 def test_a_redis_that_is_away_does_not_hide_that_there_is_no_such_file(dcf: Dcf) -> None:
-    found = dcf("graph", "nobody.json", REDIS_URL="redis://127.0.0.1:1/0")
-    assert found.exit_code == 4
-    assert "There is no file nobody.json, and no run can be read: " in found.stderr
+    finished = dcf("graph", "nobody.json", REDIS_URL="redis://127.0.0.1:1/0")
+    assert finished.exit_code == 4
+    assert "There is no file nobody.json, and no run can be read: " in finished.stderr

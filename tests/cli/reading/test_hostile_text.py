@@ -117,9 +117,9 @@ def test_the_views_of_a_run(text: str) -> None:
         "last_error": text,
         "waits_for": {text: 0},
     }
-    given = [doc, doc | {"status": "failed"}, doc | {"status": text}, doc | {"status": "pending", "last_error": None}]
-    states = {join("", f"{number}{text}"): found for number, found in enumerate(given)}
-    inside = {join(open_scope(path, 0), text): found for path, found in states.items()}
+    value = [doc, doc | {"status": "failed"}, doc | {"status": text}, doc | {"status": "pending", "last_error": None}]
+    states = {join("", f"{number}{text}"): result for number, result in enumerate(value)}
+    inside = {join(open_scope(path, 0), text): state for path, state in states.items()}
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system=None, width=200)
     meta = {"status": text, "workflow_id": text, "workflow_name": text}

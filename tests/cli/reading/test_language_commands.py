@@ -79,12 +79,12 @@ def test_a_document_that_binds_agents_is_judged_with_them(call: Call, write: Cal
 
 def test_an_input_may_be_a_file_json_itself_or_standard_input(call: Call, write: Callable[..., Path]) -> None:
     machine = write({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
-    given = '{"n": [1, "\u00e4"]}'
-    for source in (write(given, "given.json"), given, f" {given}"):
+    text = '{"n": [1, "\u00e4"]}'
+    for source in (write(text, "given.json"), text, f" {text}"):
         result = call("simulate", machine, "--input", source, "--json")
-        assert json.loads(result.output)["output"] == json.loads(given)
-    piped = CliRunner().invoke(app, ["simulate", str(machine), "--input", "-", "--json"], input=given)
-    assert json.loads(piped.output)["output"] == json.loads(given)
+        assert json.loads(result.output)["output"] == json.loads(text)
+    piped = CliRunner().invoke(app, ["simulate", str(machine), "--input", "-", "--json"], input=text)
+    assert json.loads(piped.output)["output"] == json.loads(text)
 
 
 def test_a_workflow_on_standard_input_is_judged_in_words_of_the_command_line() -> None:
@@ -125,10 +125,10 @@ def test_a_warning_stands_with_its_line_and_column(call: Call, write: Callable[.
 )
 def test_the_first_stage_that_failed_is_named(call: Call, write: Callable[..., Path], change: Any, stage: str) -> None:
     result = call("validate", write(GOOD | change), "--json")
-    found = json.loads(result.output)
-    assert (result.exit_code, found["ok"], found["stage"]) == (1, False, stage)
-    assert found["problems"][0]["line"] >= 1
-    assert found.keys() == {
+    document = json.loads(result.output)
+    assert (result.exit_code, document["ok"], document["stage"]) == (1, False, stage)
+    assert document["problems"][0]["line"] >= 1
+    assert document.keys() == {
         "file",
         "ok",
         "stage",
@@ -181,9 +181,9 @@ def test_a_simulation_shows_every_state_and_the_output(call: Call, write: Callab
 def test_a_simulation_that_fails_says_why_and_has_exit_code_1(call: Call, write: Callable[..., Path]) -> None:
     mocks = write({"A": [{"error": "Broken", "cause": "by hand"}]}, "mocks.json")
     result = call("simulate", write(TWO), "--mocks", mocks, "--json")
-    found = json.loads(result.output)
+    document = json.loads(result.output)
     assert result.exit_code == 1
-    assert (found["status"], found["error"], found["cause"]) == ("FAILED", "Broken", "by hand")
+    assert (document["status"], document["error"], document["cause"]) == ("FAILED", "Broken", "by hand")
     assert "Broken: by hand" in call("simulate", write(TWO), "--mocks", mocks).output
 
 

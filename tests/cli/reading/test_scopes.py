@@ -31,8 +31,8 @@ def rows_of(shown: str) -> list[str]:
 
 
 def document(dcf: Dcf, run: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(dcf("show", run, "--json").stdout)
-    return found
+    document: dict[str, Any] = json.loads(dcf("show", run, "--json").stdout)
+    return document
 
 
 # show
@@ -55,12 +55,12 @@ def test_a_wide_map_shows_ten_iterations_and_counts_the_others(dcf: Dcf, world: 
     assert len(table) == 12
     assert table[-2].startswith("  9 Score")
     assert table[-1] == "  and 30 more"
-    found = document(dcf, run)
-    assert len(found["states"]) == 41
-    assert found["more"] == {}
-    assert found["states"]["Each"]["tally"] == {"done": 0, "failed": 0}
-    assert found["states"]["Each"]["scope"]["size"] == 40
-    assert found["states"]["Each/39/Score"]["ready"] is True
+    result = document(dcf, run)
+    assert len(result["states"]) == 41
+    assert result["more"] == {}
+    assert result["states"]["Each"]["tally"] == {"done": 0, "failed": 0}
+    assert result["states"]["Each"]["scope"]["size"] == 40
+    assert result["states"]["Each/39/Score"]["ready"] is True
 
 
 def test_a_wait_says_until_when_and_a_retried_scope_when_it_is_tried_again(dcf: Dcf, world: World) -> None:

@@ -35,18 +35,21 @@ def run(world: World) -> str:
 
 
 def phases(document: dict[str, list[dict[str, list[dict[str, str]]]]], at: int) -> list[str]:
-    return [one["phase"] for one in document["states"][at]["segments"]]
+    return [segment["phase"] for segment in document["states"][at]["segments"]]
 
 
 def test_a_run_that_is_worked_on_shows_takeovers_and_what_lasts(dcf: Dcf, run: str) -> None:
-    found = json.loads(dcf("runs", "timeline", run, "--json").stdout)
-    assert [row["state"] for row in found["states"]] == ["First", "Second"]
-    assert [row["outcome"] for row in found["states"]] == ["succeeded", None]
-    assert found["end"] is None
-    first = [one for one in found["states"][0]["segments"] if one["phase"] == "working"]
-    assert [one["outcome"] for one in first] == ["lost_lease", "succeeded"]
-    assert phases(found, 0)[-2:] == ["lost_lease", "working"]
-    assert (found["states"][1]["segments"][-1]["agent"], found["states"][1]["segments"][-1]["end"]) == ("bob", None)
+    document = json.loads(dcf("runs", "timeline", run, "--json").stdout)
+    assert [row["state"] for row in document["states"]] == ["First", "Second"]
+    assert [row["outcome"] for row in document["states"]] == ["succeeded", None]
+    assert document["end"] is None
+    first = [segment for segment in document["states"][0]["segments"] if segment["phase"] == "working"]
+    assert [first_told["outcome"] for first_told in first] == ["lost_lease", "succeeded"]
+    assert phases(document, 0)[-2:] == ["lost_lease", "working"]
+    assert (document["states"][1]["segments"][-1]["agent"], document["states"][1]["segments"][-1]["end"]) == (
+        "bob",
+        None,
+    )
 
 
 def test_a_retried_state_backs_off_and_a_resolved_one_is_over(dcf: Dcf, world: World) -> None:
@@ -54,12 +57,12 @@ def test_a_retried_state_backs_off_and_a_resolved_one_is_over(dcf: Dcf, world: W
     run = started(world, workflow({"Only": task(Retry=again)}), agents={"Only": "ann"})
     token = world.acquire(run, "Only", "ann")
     world.fail(run, "Only", token)
-    found = json.loads(dcf("runs", "timeline", run, "--json").stdout)
-    assert phases(found, 0)[-2:] == ["working", "backing_off"]
+    document = json.loads(dcf("runs", "timeline", run, "--json").stdout)
+    assert phases(document, 0)[-2:] == ["working", "backing_off"]
     assert dcf("states", "resolve", run, "Only", "--output", "{}", "--yes").exit_code == 0
-    found = json.loads(dcf("runs", "timeline", run, "--json").stdout)
-    assert (phases(found, 0)[-1], found["states"][0]["outcome"]) == ("backing_off", "succeeded")
-    assert found["end"] is not None
+    document = json.loads(dcf("runs", "timeline", run, "--json").stdout)
+    assert (phases(document, 0)[-1], document["states"][0]["outcome"]) == ("backing_off", "succeeded")
+    assert document["end"] is not None
 
 
 def test_a_pipe_gets_a_line_for_each_segment_and_a_file_the_same(dcf: Dcf, run: str, tmp_path: Path) -> None:
@@ -75,16 +78,16 @@ def test_a_pipe_gets_a_line_for_each_segment_and_a_file_the_same(dcf: Dcf, run: 
 def test_a_run_is_exported_as_pictures_and_as_a_trace(dcf: Dcf, run: str, tmp_path: Path, of_a_file: bool) -> None:
     file = tmp_path / "run.json"
     dcf("runs", "export", run, "-o", "json", "--to", file)
-    what = ["--file", file] if of_a_file else [run]
+    subject = ["--file", file] if of_a_file else [run]
     where = {"REDIS_URL": NOWHERE} if of_a_file else {}
-    assert ET.fromstring(dcf("runs", "export", *what, "-o", "svg", **where).stdout).tag.endswith("svg")
-    assert dcf("runs", "export", *what, "-o", "mermaid", **where).stdout.startswith("flowchart")
-    assert dcf("runs", "export", *what, "-o", "html", **where).stdout.startswith("<!doctype html>")
-    trace = json.loads(dcf("runs", "export", *what, "-o", "trace", **where).stdout)
-    threads = [one["args"]["name"] for one in trace["traceEvents"] if one["name"] == "thread_name"]
+    assert ET.fromstring(dcf("runs", "export", *subject, "-o", "svg", **where).stdout).tag.endswith("svg")
+    assert dcf("runs", "export", *subject, "-o", "mermaid", **where).stdout.startswith("flowchart")
+    assert dcf("runs", "export", *subject, "-o", "html", **where).stdout.startswith("<!doctype html>")
+    trace = json.loads(dcf("runs", "export", *subject, "-o", "trace", **where).stdout)
+    threads = [item["args"]["name"] for item in trace["traceEvents"] if item["name"] == "thread_name"]
     assert threads == ["First", "Second"]
-    assert {one["ph"] for one in trace["traceEvents"]} == {"M", "X"}
-    assert min(one["ts"] for one in trace["traceEvents"] if one["ph"] == "X") >= 0
+    assert {item["ph"] for item in trace["traceEvents"]} == {"M", "X"}
+    assert min(item["ts"] for item in trace["traceEvents"] if item["ph"] == "X") >= 0
 
 
 def test_a_bar_is_as_long_as_its_time_and_what_lasts_reaches_the_end() -> None:

@@ -22,8 +22,8 @@ from tests.support.world import World
 @pytest.fixture(scope="module")
 def quiet_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A Redis with few runs: of many `dcf runs top` shows the newest only."""
-    with restricted_redis(short_directory / "top") as found:
-        yield found
+    with restricted_redis(short_directory / "top") as result:
+        yield result
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def run(world: World) -> str:
 
 def test_it_tells_runs_and_what_each_agent_holds_and_no_token(dcf: Dcf, run: str) -> None:
     text = dcf("runs", "top", "--json").stdout
-    found = json.loads(text)
-    assert run in [row["workflow_id"] for row in found["runs"]]
-    holds = next(one["holds"] for one in found["agents"] if one["agent"] == "top-ann")
-    assert (run, "First") in [(one["workflow_id"], one["state"]) for one in holds]
+    document = json.loads(text)
+    assert run in [row["workflow_id"] for row in document["runs"]]
+    holds = next(agent["holds"] for agent in document["agents"] if agent["agent"] == "top-ann")
+    assert (run, "First") in [(hold["workflow_id"], hold["state"]) for hold in holds]
     assert "secret-token-of-top" not in text
 
 
@@ -73,34 +73,34 @@ def test_who_waits_for_a_verdict_holds_the_state_and_no_lease_is_over(dcf: Dcf, 
 
 def test_a_run_that_just_ended_is_not_counted_as_running(dcf: Dcf, seed: Seed) -> None:
     seed()
-    found = json.loads(dcf("runs", "top", "--json").stdout)
-    assert found["counts"]["running"] == sum(row["status"] == "running" for row in found["runs"]) < top.MOST_RUNS
+    document = json.loads(dcf("runs", "top", "--json").stdout)
+    assert document["counts"]["running"] == sum(row["status"] == "running" for row in document["runs"]) < top.MOST_RUNS
 
 
 def test_a_pipe_gets_one_snapshot(dcf: Dcf, run: str) -> None:
     lines = dcf("runs", "top").stdout.splitlines()
     assert next(line for line in lines if line.startswith(run))
-    held = next(line for line in lines if line.startswith("top-ann") and run in line)
-    assert "First" in held
-    assert held.endswith(" left")
+    holding = next(line for line in lines if line.startswith("top-ann") and run in line)
+    assert "First" in holding
+    assert holding.endswith(" left")
 
 
 def test_a_run_that_is_stuck_stands_first_with_the_reason(dcf: Dcf, world: World) -> None:
     forgotten = stuck_run(world, "Forgotten")
     newer = started(world, workflow({"Only": task()}), agents={"Only": "top-ann"})
-    found = json.loads(dcf("runs", "top", "--json").stdout)["runs"]
-    ids, stuck = [row["workflow_id"] for row in found], [row["stuck"] for row in found]
+    runs = json.loads(dcf("runs", "top", "--json").stdout)["runs"]
+    ids, stuck = [row["workflow_id"] for row in runs], [row["stuck"] for row in runs]
     assert ids.index(forgotten) < ids.index(newer)
     assert len(ids) == len(set(ids))
     assert stuck == sorted(stuck, reverse=True)
-    assert next(row for row in found if row["workflow_id"] == forgotten)["why"]
+    assert next(row for row in runs if row["workflow_id"] == forgotten)["why"]
 
 
 def test_a_screen_that_is_too_small_shows_some_of_both() -> None:
     row = {"stuck": False, "paused": False, "blocked": False, "status": "running", "states": 2, "states_done": 1}
     runs = [{**row, "workflow_id": f"run-{number}", "workflow_name": "W"} for number in range(30)]
-    held = {"workflow_id": "run-1", "state": "S", "attempt": 1, "since": None, "lease_expires_at": None}
-    agents = [{"agent": f"agent-{number}", "holds": [held]} for number in range(30)]
+    holding = {"workflow_id": "run-1", "state": "S", "attempt": 1, "since": None, "lease_expires_at": None}
+    agents = [{"agent": f"agent-{number}", "holds": [holding]} for number in range(30)]
     at = "2026-11-22T09:00:00.000000Z"
     document = {"at": at, "counts": {"running": 30}, "runs": runs, "agents": agents, "more_held": False}
     out = console()

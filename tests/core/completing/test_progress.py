@@ -236,9 +236,9 @@ def test_a_state_keeps_the_receipt_of_its_last_request_and_moves_older_ones_asid
 
 
 def essence(answer: object) -> object:
-    found = updated(answer)
-    claimed = None if found.claimed is None else (found.claimed.state, found.claimed.doc.lease.token)
-    return found.status, found.run_status, found.next_states, claimed, found.output_written
+    result = updated(answer)
+    claimed = None if result.claimed is None else (result.claimed.state, result.claimed.doc.lease.token)
+    return result.status, result.run_status, result.next_states, claimed, result.output_written
 
 
 @rows("more", [{}, {"claim_ttl_s": 9}])
@@ -361,8 +361,8 @@ def test_a_token_whose_lease_was_taken_over_cannot_hold_the_state_again() -> Non
 def test_receipts_are_looked_up_before_anything_is_refused_or_partly_applied(request_: Update) -> None:
     made, request = started(), request_
     unread = replace(made.snapshot(), receipts={})
-    asked = update(unread, request, made.definition, {}).answer
-    assert asked == More(receipts=(("A", request.key or ""),))
+    answer = update(unread, request, made.definition, {}).answer
+    assert answer == More(receipts=(("A", request.key or ""),))
 
 
 def test_a_completion_is_repeated_even_after_the_run_was_finalized() -> None:
@@ -376,9 +376,9 @@ def test_a_completed_state_and_its_history_keep_no_token() -> None:
     made = run()
     made.acquire("A", "secret")
     made.complete("A", "secret", 1, claim_ttl_s=9)
-    kept = str(made.states["A"]) + str(made.events) + str(made.notices) + str(made.meta_document)
-    assert "secret" not in kept
-    assert next_token("secret", "B") not in kept
+    stored = str(made.states["A"]) + str(made.events) + str(made.notices) + str(made.meta_document)
+    assert "secret" not in stored
+    assert next_token("secret", "B") not in stored
 
 
 # Claim the next state as well

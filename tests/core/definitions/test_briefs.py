@@ -34,8 +34,8 @@ def problem(**fields: Json) -> Problem:
     return only
 
 
-def shown(text: str, given: Json) -> str | None:
-    return brief_of(defined(Instructions=text), "Price", given).instructions
+def shown(text: str, state_input: Json) -> str | None:
+    return brief_of(defined(Instructions=text), "Price", state_input).instructions
 
 
 def test_a_task_tells_its_worker_what_it_says() -> None:
@@ -139,9 +139,9 @@ def test_instructions_that_grow_with_their_input_are_cut() -> None:
     ],
 )
 def test_instructions_that_could_not_be_shown_are_a_problem(text: Json, told: str) -> None:
-    found = problem(Instructions=text)
-    assert found.path == "/asl/States/Price/Instructions"
-    assert told in found.message
+    result = problem(Instructions=text)
+    assert result.path == "/asl/States/Price/Instructions"
+    assert told in result.message
 
 
 def test_an_own_function_and_its_variables_are_no_variables_of_the_run() -> None:
@@ -150,8 +150,8 @@ def test_an_own_function_and_its_variables_are_no_variables_of_the_run() -> None
 
 @rows("schema", [7, "object", [], None, {"type": "numbr"}, {"required": "total"}])
 def test_what_is_no_json_schema_is_a_problem(schema: Json) -> None:
-    found = problem(OutputSchema=schema)
-    assert (found.path.removeprefix("/asl/States/Price/OutputSchema")[:1], found.code) in {
+    result = problem(OutputSchema=schema)
+    assert (result.path.removeprefix("/asl/States/Price/OutputSchema")[:1], result.code) in {
         ("", "invalid_schema"),
         ("/", "invalid_schema"),
     }
@@ -159,8 +159,8 @@ def test_what_is_no_json_schema_is_a_problem(schema: Json) -> None:
 
 @rows("field", ["Errors", "Skills"])
 def test_names_are_texts_that_can_be_seen(field: str) -> None:
-    found = problems_of(**{field: ["Good", 7, "", "a\u202eb", "x" * 201]})
-    assert [one.path for one in found] == [f"/asl/States/Price/{field}/{at}" for at in (1, 2, 3, 4)]
+    problems = problems_of(**{field: ["Good", 7, "", "a\u202eb", "x" * 201]})
+    assert [problem.path for problem in problems] == [f"/asl/States/Price/{field}/{at}" for at in (1, 2, 3, 4)]
     assert problem(**{field: "Good"}).message.endswith("must be an array of strings, not a string.")
 
 
@@ -175,8 +175,8 @@ def test_no_task_fails_with_all_errors() -> None:
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    found = problems_of(Instructions="{% ( %}", OutputSchema=7, Errors=7, Skills=[7])
-    assert len(found) == 4
+    problems = problems_of(Instructions="{% ( %}", OutputSchema=7, Errors=7, Skills=[7])
+    assert len(problems) == 4
 
 
 def test_skills_of_task_and_binding_are_each_told_once() -> None:
@@ -214,11 +214,11 @@ def test_steps_of_the_linear_form_tell_the_same() -> None:
 def test_a_field_that_nobody_would_read_is_a_problem(resource: str, field: str, told: str) -> None:
     values: dict[str, Json] = {"Instructions": "Do.", "Skills": ["a"], "OutputSchema": True, "Errors": ["E"]}
     values["Areas"] = ["src"]
-    given = {"name": "paid", "StateMachineArn": "w", "to": "ann", "title": "Pay"}
-    wanted = {"dcf:signal": ["name"], "dcf:human": ["to", "title"]}.get(resource, ["StateMachineArn"])
-    found = problem(Resource=resource, Parameters={name: given[name] for name in wanted}, **{field: values[field]})
-    assert (found.code, found.path) == ("conflicting_fields", f"/asl/States/Price/{field}")
-    assert told in found.message
+    value = {"name": "paid", "StateMachineArn": "w", "to": "ann", "title": "Pay"}
+    expected = {"dcf:signal": ["name"], "dcf:human": ["to", "title"]}.get(resource, ["StateMachineArn"])
+    result = problem(Resource=resource, Parameters={name: value[name] for name in expected}, **{field: values[field]})
+    assert (result.code, result.path) == ("conflicting_fields", f"/asl/States/Price/{field}")
+    assert told in result.message
 
 
 def test_other_states_have_none_of_these_fields() -> None:
@@ -239,9 +239,9 @@ def test_expressions_in_instructions_let_a_run_read_nothing_more() -> None:
 def warned(**fields: Json) -> list[tuple[str, str]]:
     document = machine(**fields)["asl"]
     document["States"]["After"] = {"Type": "Pass", "End": True}
-    found, problems = parse_machine(document)
-    assert found is not None, problems
-    return [(one.path, one.message) for one in warnings_of(found)]
+    result, problems = parse_machine(document)
+    assert result is not None, problems
+    return [(problem.path, problem.message) for problem in warnings_of(result)]
 
 
 def rules(*names: str) -> dict[str, Json]:
@@ -249,16 +249,16 @@ def rules(*names: str) -> dict[str, Json]:
 
 
 def test_a_rule_for_an_error_that_the_task_does_not_list_is_warned_about() -> None:
-    found = warned(Errors=["OutOfStock", "Late"], **rules("Late", "OutOfStok"))
-    assert [path for path, _ in found] == [
+    result = warned(Errors=["OutOfStock", "Late"], **rules("Late", "OutOfStok"))
+    assert [path for path, _ in result] == [
         "/States/Price/Retry/0/ErrorEquals/1",
         "/States/Price/Catch/0/ErrorEquals/1",
     ]
-    assert "'OutOfStok' is not among the Errors of the Task. Did you mean 'OutOfStock'?" in found[0][1]
-    (told, _) = warned(Errors=["Late"], **rules("Broken"))
-    assert told[1].endswith("Those are: Late.")
-    (told, _) = warned(Errors=[], **rules("Broken"))
-    assert told[1].endswith("Those are: none.")
+    assert "'OutOfStok' is not among the Errors of the Task. Did you mean 'OutOfStock'?" in result[0][1]
+    (details, _) = warned(Errors=["Late"], **rules("Broken"))
+    assert details[1].endswith("Those are: Late.")
+    (details, _) = warned(Errors=[], **rules("Broken"))
+    assert details[1].endswith("Those are: none.")
 
 
 def test_errors_that_any_task_may_have_need_not_be_listed() -> None:

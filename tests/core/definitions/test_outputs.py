@@ -53,5 +53,5 @@ def test_a_task_that_lists_no_errors_expects_any() -> None:
     assert unlisted(defined(), "A", "Anything") is None
     assert unlisted(defined(Errors=["Late"]), "A", "Late") is None
     assert unlisted(defined(Errors=["Late"]), "A", None) is None
-    told = unlisted(defined(Errors=[]), "A", "Late")
-    assert told == "'Late' is not among the Errors of 'A' (none). It was recorded."
+    details = unlisted(defined(Errors=[]), "A", "Late")
+    assert details == "'Late' is not among the Errors of 'A' (none). It was recorded."

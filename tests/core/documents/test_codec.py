@@ -282,7 +282,7 @@ def test_a_time_beyond_the_calendar_can_still_be_written(value: str) -> None:
 
 
 def test_meta_is_read_with_what_a_decision_needs() -> None:
-    found = read_meta(
+    result = read_meta(
         {
             "status": "failed",
             "definition_sha256": "d",
@@ -290,7 +290,7 @@ def test_meta_is_read_with_what_a_decision_needs() -> None:
             "max_attempts": 3,
         }
     )
-    assert found == meta(RunStatus.FAILED, agents={"A": ("ann",), "B": ("bob", "cy"), "C": ()}, max_attempts=3)
+    assert result == meta(RunStatus.FAILED, agents={"A": ("ann",), "B": ("bob", "cy"), "C": ()}, max_attempts=3)
 
 
 @given(found=json_values | st.fixed_dictionaries({"status": json_values, "max_attempts": json_values}))
@@ -308,8 +308,8 @@ def test_a_run_without_a_status_is_running() -> None:
 
 
 def test_an_assignment_is_one_agent_or_a_pool() -> None:
-    found = [read_assignment(value) for value in ("ann", ["ann", "bob"], None, "", [], [5, "ann"], {"a": 1})]
-    assert found == [("ann",), ("ann", "bob"), (), (), (), ("ann",), ()]
+    assignments = [read_assignment(value) for value in ("ann", ["ann", "bob"], None, "", [], [5, "ann"], {"a": 1})]
+    assert assignments == [("ann",), ("ann", "bob"), (), (), (), ("ann",), ()]
 
 
 # Times
@@ -368,5 +368,5 @@ def test_a_state_is_ready_when_a_lease_could_be_granted_now() -> None:
 
 @rows("concurrency", [{}, {"concurrency": None}, {"concurrency": 0}, {"concurrency": "many"}])
 def test_a_scope_without_a_readable_concurrency_runs_one_iteration_after_the_other(concurrency: dict[str, Any]) -> None:
-    found = read_state({"status": "running", "type": "Map", "scope": {"size": 3, **concurrency}})
-    assert found.scope == ScopeBounds(size=3, concurrency=1)
+    doc = read_state({"status": "running", "type": "Map", "scope": {"size": 3, **concurrency}})
+    assert doc.scope == ScopeBounds(size=3, concurrency=1)

@@ -133,13 +133,13 @@ def test_of_two_clocks_that_look_at_the_same_time_only_one_reminds() -> None:
 def test_the_planner_hears_once_of_a_state_that_is_not_taken_for_half_an_hour() -> None:
     made = run(planner_agent_id="boss")
     made.kick_off()
-    told = []
+    details = []
     for _ in range(MOST_REMINDERS + 3):
         made.look_in_time("A")
-        told.append([notice for notice in made.notices if notice.state is None])
-    (notice,) = told[-1]
+        details.append([notice for notice in made.notices if notice.state is None])
+    (notice,) = details[-1]
     assert (notice.type, notice.about, notice.reason) == ("untaken", "A", "not_taken")
-    assert [len(found) for found in told] == [0] * (MOST_REMINDERS - 1) + [1] * 4
+    assert [len(result) for result in details] == [0] * (MOST_REMINDERS - 1) + [1] * 4
     assert made.types().count("StateUntaken A") == 1
     assert made.timers["A"] - made.now == 3600 * SECOND
 

@@ -19,8 +19,8 @@ def page(*, about: Meta | None = None, **states: StateDoc) -> Snapshot:
 
 def test_a_claim_leases_the_ready_state() -> None:
     made = run()
-    found = leased(made.claim("t1"))
-    assert (found.state, found.outcome, found.given) == ("A", "lease_acquired", {})
+    result = leased(made.claim("t1"))
+    assert (result.state, result.outcome, result.given) == ("A", "lease_acquired", {})
     assert made.states["A"].lease.token == "t1"
 
 
@@ -40,12 +40,12 @@ def test_a_claim_of_several_leases_as_many_as_there_are_each_with_a_token_of_its
     decision = claim(page(A=StateDoc(), B=held("t9"), C=StateDoc(), D=StateDoc(), E=StateDoc()), replace(WISH, most=3))
     first = leased(decision.answer)
     granted = (first, *first.others)
-    assert [one.state for one in granted] == ["A", "C", "D"]
-    tokens = [one.doc.lease.token for one in granted]
+    assert [item.state for item in granted] == ["A", "C", "D"]
+    tokens = [item.doc.lease.token for item in granted]
     assert tokens == list(tokens_of(replace(WISH, most=3)))
     assert len(set(tokens)) == 3
     assert decision.changes is not None
-    assert decision.changes.states == {one.state: one.doc for one in granted}
+    assert decision.changes.states == {item.state: item.doc for item in granted}
     assert [event.type for event in decision.changes.events] == ["LeaseAcquired"] * 3
     assert len(leased(claim(page(A=StateDoc()), replace(WISH, most=3)).answer).others) == 0
 
@@ -54,7 +54,7 @@ def test_a_repeated_claim_of_several_finds_those_that_it_got_and_takes_no_others
     tokens = tokens_of(replace(WISH, most=3))
     decision = claim(page(A=StateDoc(), B=held(tokens[1]), C=held("t1"), D=StateDoc()), replace(WISH, most=3))
     first = leased(decision.answer)
-    assert [(one.state, one.outcome) for one in (first, *first.others)] == [
+    assert [(item.state, item.outcome) for item in (first, *first.others)] == [
         ("C", "lease_already_held"),
         ("B", "lease_already_held"),
     ]
@@ -62,7 +62,7 @@ def test_a_repeated_claim_of_several_finds_those_that_it_got_and_takes_no_others
 
 
 def test_what_is_held_not_due_not_ready_or_meant_for_others_is_passed_over() -> None:
-    found = claim(
+    result = claim(
         page(
             about=meta(agents={"D": ("bob",)}),
             A=held("t9"),
@@ -75,9 +75,9 @@ def test_what_is_held_not_due_not_ready_or_meant_for_others_is_passed_over() -> 
         ),
         WISH,
     )
-    assert leased(found.answer).state == "F"
-    assert found.changes is not None
-    assert set(found.changes.states) == {"F"}
+    assert leased(result.answer).state == "F"
+    assert result.changes is not None
+    assert set(result.changes.states) == {"F"}
 
 
 def test_nothing_ready_says_how_many_were_looked_at_and_writes_nothing() -> None:

@@ -44,13 +44,13 @@ def test_a_lease_begins_anew_with_its_length() -> None:
 
 def test_a_timer_that_comes_soon_enough_is_left_alone() -> None:
     soon = NOW - HOUR + 5 * SECOND
-    found = replace(snapshot(held(), now=NOW - HOUR), timers={"A": soon})
-    decision = heal(found, "A")
+    result = replace(snapshot(held(), now=NOW - HOUR), timers={"A": soon})
+    decision = heal(result, "A")
     assert decision.answer is True
     assert decision.changes is not None
     assert decision.changes.timers == {"A": soon}
 
 
 def test_nothing_is_written_where_no_time_lies_too_far_ahead() -> None:
-    found = replace(snapshot(held()), timers={"A": NOW + TTL * SECOND})
-    assert (heal(found, "A").answer, heal(found, "A").changes) == (False, None)
+    result = replace(snapshot(held()), timers={"A": NOW + TTL * SECOND})
+    assert (heal(result, "A").answer, heal(result, "A").changes) == (False, None)

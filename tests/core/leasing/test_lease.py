@@ -246,13 +246,13 @@ def test_renewing_moves_the_expiry_and_nothing_else() -> None:
 
 def test_many_renewals_add_few_events_to_the_history() -> None:
     """The first, and then one each time the lease has lasted twice as long: 1, 2, 4, 8 minutes, and so on."""
-    doc, told, request = held(), [], Renew(state="A", token="t1", reject_if_expired=False)
+    doc, details, request = held(), [], Renew(state="A", token="t1", reject_if_expired=False)
     for second in range(10, 24 * 3600, 10):
         decision = renew(snapshot(doc, now=NOW + second * SECOND), request)
         assert decision.changes is not None
-        told += [second for _ in decision.changes.events]
+        details += [second for _ in decision.changes.events]
         doc = leased(decision.answer).doc
-    assert told == [10, *(60 * 2**number for number in range(11))]
+    assert details == [10, *(60 * 2**number for number in range(11))]
 
 
 def test_renewing_may_change_the_length() -> None:

@@ -241,7 +241,7 @@ def test_the_linear_form_is_a_chain_of_tasks() -> None:
 def test_what_is_no_workflow_is_refused_with_a_code(document: Any, problem: str) -> None:
     with pytest.raises(InvalidDefinition) as refused:
         read_definition(document)
-    assert problem in {found.code for found in refused.value.problems}
+    assert problem in {problem.code for problem in refused.value.problems}
 
 
 def test_far_too_many_steps_are_refused_quickly() -> None:

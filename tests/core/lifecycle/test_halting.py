@@ -35,16 +35,18 @@ def test_cancelling_writes_the_runs_end_alone_and_leaves_the_rest_to_the_follow_
     assert changes is not None
     assert changes.meta == {"status": "cancelled", "finished_at": to_text(NOW), "cause": "why"}
     assert (changes.states, changes.timers) == ({}, {})
-    assert [(one.type, one.state, one.reason) for one in changes.notices] == [("run_finished", None, "cancelled")]
-    assert [(one.type, one.data) for one in changes.events] == [("RunCancelled", {"reason": "why"})]
+    assert [(notice.type, notice.state, notice.reason) for notice in changes.notices] == [
+        ("run_finished", None, "cancelled")
+    ]
+    assert [(event.type, event.data) for event in changes.events] == [("RunCancelled", {"reason": "why"})]
     assert decision.remaining.run_over
 
 
 @rows("status", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.PARTIAL])
 def test_a_run_that_is_over_is_neither_cancelled_nor_paused_nor_resumed(status: RunStatus) -> None:
-    found = snapshot(held(), about=meta(status))
+    result = snapshot(held(), about=meta(status))
     for verb in (lifecycle.cancel, lifecycle.pause, lifecycle.resume):
-        decision = verb(found, ASKED)
+        decision = verb(result, ASKED)
         assert code(decision.answer) == "run_over"
         assert isinstance(decision.answer, Refusal)
         assert status.value in decision.answer.message
@@ -62,14 +64,14 @@ def test_a_cancelled_run_is_cancelled_already() -> None:
 
 
 def test_resuming_announces_each_time_anew_what_can_be_taken() -> None:
-    found = snapshot(replace(READY, reminders=3), about=PAUSED)
-    first = lifecycle.resume(found, ASKED).changes
-    second = lifecycle.resume(replace(found, now=NOW + 1), ASKED).changes
+    result = snapshot(replace(READY, reminders=3), about=PAUSED)
+    first = lifecycle.resume(result, ASKED).changes
+    second = lifecycle.resume(replace(result, now=NOW + 1), ASKED).changes
     assert first is not None
     assert second is not None
-    types = [one.type for changes in (first, second) for one in changes.notices]
+    types = [notice.type for changes in (first, second) for notice in changes.notices]
     assert len(set(types)) == 2
-    assert all(one.endswith("-3") for one in types), "a reminder does not outdate it"
+    assert all(item.endswith("-3") for item in types), "a reminder does not outdate it"
     assert first.sooner == {"A": NOW + (REMINDER_DELAY << 3)}
 
 
@@ -106,17 +108,17 @@ def look(doc: StateDoc) -> Decision[Any]:
 
 
 def test_the_clock_reminds_nobody_in_a_paused_run_and_looks_again_later() -> None:
-    found = look(READY)
-    assert found.answer.fired == "paused"
-    assert found.changes is not None
-    assert (found.changes.notices, found.changes.states) == ([], {})
-    assert found.changes.timers == {"A": NOW + PAUSED_DELAY}
+    result = look(READY)
+    assert result.answer.fired == "paused"
+    assert result.changes is not None
+    assert (result.changes.notices, result.changes.states) == ([], {})
+    assert result.changes.timers == {"A": NOW + PAUSED_DELAY}
 
 
 def test_the_clock_looks_when_a_timeout_ends_in_a_paused_run() -> None:
-    found = look(replace(READY, deadline=NOW + 9 * SECOND, timeout_s=60))
-    assert found.changes is not None
-    assert found.changes.timers == {"A": NOW + 9 * SECOND}
+    result = look(replace(READY, deadline=NOW + 9 * SECOND, timeout_s=60))
+    assert result.changes is not None
+    assert result.changes.timers == {"A": NOW + 9 * SECOND}
 
 
 @rows(
@@ -133,9 +135,9 @@ def test_all_else_goes_on_in_a_paused_run(doc: StateDoc, fired: str) -> None:
 
 
 def test_nothing_is_hastened_and_no_timer_is_mended_to_a_reminder_in_a_paused_run() -> None:
-    found = snapshot(READY, about=PAUSED)
-    assert attention.hasten(found, "A").changes is None
-    ahead = replace(found, timers={"A": NOW + 2 * PAUSED_DELAY})
+    result = snapshot(READY, about=PAUSED)
+    assert attention.hasten(result, "A").changes is None
+    ahead = replace(result, timers={"A": NOW + 2 * PAUSED_DELAY})
     mended = healing.heal(ahead, "A").changes
     assert mended is not None
     assert mended.timers == {"A": NOW + PAUSED_DELAY}

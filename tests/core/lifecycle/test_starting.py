@@ -53,24 +53,24 @@ def test_a_start_is_a_creation_and_a_kick_off_in_one() -> None:
 )
 def test_a_start_that_is_over_creates_nothing_and_finds_what_is_there(within: tuple[int, int], told: str) -> None:
     known = build.definition()
-    run, asked = build.MemoryRun(definition=known), Start(wish=build.wish(known), within=within)
-    answer = run.commit(start(run.snapshot(), asked))
+    run, request = build.MemoryRun(definition=known), Start(wish=build.wish(known), within=within)
+    answer = run.commit(start(run.snapshot(), request))
     assert (answer.code if isinstance(answer, Refusal) else type(answer).__name__) == told
     if isinstance(answer, Refusal):
         assert run.meta_document is None
-        run.commit(start(run.snapshot(), Start(wish=asked.wish)))
-        found = run.commit(start(run.snapshot(), asked))
-        assert isinstance(found, Created)
-        assert found.existed
+        run.commit(start(run.snapshot(), Start(wish=request.wish)))
+        commit = run.commit(start(run.snapshot(), request))
+        assert isinstance(commit, Created)
+        assert commit.existed
 
 
 @rows("change", [{"tags": ("other",)}, {"project": "other"}, {"project": None}], ids=str)
 def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused(change: dict[str, Any]) -> None:
     known = build.definition()
     run, wish = build.MemoryRun(definition=known), build.wish(known, project="mine")
-    asked = Start(wish=wish, request=request_to_start(wish, "once"))
-    run.commit(start(run.snapshot(), asked))
-    again = start(run.snapshot(), asked)
+    request = Start(wish=wish, request=request_to_start(wish, "once"))
+    run.commit(start(run.snapshot(), request))
+    again = start(run.snapshot(), request)
     assert again.changes is None
     assert isinstance(again.answer, Created)
     assert again.answer.existed
@@ -135,12 +135,12 @@ def test_a_repetition_from_a_state_begins_with_its_input_after_what_led_there() 
 
 def test_a_link_is_written_once() -> None:
     run = build.run()
-    asked = Rerun(workflow_id="w2", agents={}, reason="why")
-    assert run.commit(link(run.snapshot(), "w2", asked)) == Linked(to="w2")
+    rerun = Rerun(workflow_id="w2", agents={}, reason="why")
+    assert run.commit(link(run.snapshot(), "w2", rerun)) == Linked(to="w2")
     assert run.meta_document is not None
     assert run.meta_document["reruns"] == ["w2"]
     assert run.events[-1].data == {"run": "w2", "reason": "why"}
-    assert link(run.snapshot(), "w2", asked).changes is None
+    assert link(run.snapshot(), "w2", rerun).changes is None
 
 
 # Retrying
@@ -225,11 +225,11 @@ def test_a_retry_enters_again_with_a_later_epoch_than_any_before() -> None:
     run.acquire("A", "t1")
     run.update("A", "t1", status=Status.FAILED, error="Broken")
     run.skip_unreached()
-    found = run.snapshot()
+    snapshot = run.snapshot()
     ahead = NOW + 10**9
-    halt = Halt(plan=plan(run.definition, found.states, run.entries), epoch=ahead, finished_at=None)
+    halt = Halt(plan=plan(run.definition, snapshot.states, run.entries), epoch=ahead, finished_at=None)
     request = RunRequest(verb="retry_run", request_id="r", reason="mended")
-    run.commit(retry(found, halt, request, run.definition, {}))
+    run.commit(retry(snapshot, halt, request, run.definition, {}))
     assert (run.states["A"].status, run.states["A"].lease.epoch, run.states["A"].attempts) == (
         Status.PENDING,
         ahead + 1,

@@ -4,7 +4,7 @@ from dcf.core.text.path_globs import covers, outside, overlap
 
 
 def test_areas_overlap_where_a_file_may_be_in_both() -> None:
-    for one, other in (
+    for first, other in (
         ("src", "src/a/b.py"),
         ("src/**", "src"),
         ("**/*.md", "docs/guide.md"),
@@ -13,17 +13,17 @@ def test_areas_overlap_where_a_file_may_be_in_both() -> None:
         ("a*c", "ab*"),
         ("SRC/Api", "src/api/x"),
     ):
-        assert overlap(one, other), (one, other)
-        assert overlap(other, one), (other, one)
-    for one, other in (
+        assert overlap(first, other), (first, other)
+        assert overlap(other, first), (other, first)
+    for first, other in (
         ("src", "docs"),
         ("src/*.py", "src/a/b.py"),
         ("*.md", "*.py"),
         ("a/x*", "a/y*"),
         ("srcs", "src"),
     ):
-        assert not overlap(one, other), (one, other)
-        assert not overlap(other, one), (other, one)
+        assert not overlap(first, other), (first, other)
+        assert not overlap(other, first), (other, first)
 
 
 def test_an_area_covers_files_as_a_glob_or_as_a_directory() -> None:

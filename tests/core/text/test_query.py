@@ -178,8 +178,8 @@ def test_no_query_is_an_error_and_a_text_is_found_by_itself(text: str) -> None:
     query = read_query(text.translate(_NO_SIGNS))
     assert len(query.words) <= MOST_TERMS
     words = read_words([(text, 1)])
-    found = query.score(dict(words.found_by), words.sequence)
-    assert (found is None) == query.finds_nothing
+    score = query.score(dict(words.found_by), words.sequence)
+    assert (score is None) == query.finds_nothing
 
 
 @given(st.lists(st.sampled_from(["a", "b*", '"', "(", ")", "AND", "OR", "NOT", "c d", "*", "+"]), max_size=40))

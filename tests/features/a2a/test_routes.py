@@ -30,8 +30,8 @@ def site(replica: Callable[..., Application]) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +41,12 @@ def planner(site: Application) -> str:
 
 def rpc(url: str, key: str | None, method: Any, params: Any, **headers: str) -> dict[str, Any]:
     named = {} if key is None else {"Authorization": f"Bearer {key}"}
-    asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
-    told = httpx2.post(f"{url}/a2a", json=asked, headers=named | headers)
-    assert told.status_code == 200, told.text
-    found: dict[str, Any] = told.json()
-    assert found["id"] == 7
-    return found
+    body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    answered = httpx2.post(f"{url}/a2a", json=body, headers=named | headers)
+    assert answered.status_code == 200, answered.text
+    result: dict[str, Any] = answered.json()
+    assert result["id"] == 7
+    return result
 
 
 def message(workflow: str | None, *parts: Any, **more: Any) -> dict[str, Any]:
@@ -56,9 +56,9 @@ def message(workflow: str | None, *parts: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def task(told: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = told["result"].get("task", told["result"])
-    return found
+def task(details: dict[str, Any]) -> dict[str, Any]:
+    task: dict[str, Any] = details["result"].get("task", details["result"])
+    return task
 
 
 def test_the_card_names_what_can_be_started_and_how_to_log_in(url: str) -> None:
@@ -87,41 +87,41 @@ def test_a_server_that_does_not_serve_the_tools_has_no_such_address(
 
 
 def test_a_message_starts_a_run_and_its_output_is_the_artifact(site: Application, url: str, planner: str) -> None:
-    given = {"amount": 21, "price": 1.5}
-    found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": given}, contextId="talk-1")))
-    assert (found["status"]["state"], found["contextId"]) == ("TASK_STATE_COMPLETED", "talk-1")
-    assert found["artifacts"][0]["parts"] == [{"data": given}]
-    assert task(rpc(url, planner, "GetTask", {"id": found["id"]})) == found
-    assert site.runs.read(found["id"]).word == "succeeded"
+    data = {"amount": 21, "price": 1.5}
+    result = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": data}, contextId="talk-1")))
+    assert (result["status"]["state"], result["contextId"]) == ("TASK_STATE_COMPLETED", "talk-1")
+    assert result["artifacts"][0]["parts"] == [{"data": data}]
+    assert task(rpc(url, planner, "GetTask", {"id": result["id"]})) == result
+    assert site.runs.read(result["id"]).word == "succeeded"
 
 
 def test_text_is_read_as_json_where_it_is_an_object(url: str, planner: str) -> None:
     no_values = ("two words", '{"a": NaN}', '{"a": ' + "[" * 5000 + "]" * 5000 + "}")
-    for text, given in (('{"a": 1}', {"a": 1}), *((text, {"text": text}) for text in no_values)):
-        found = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"text": text})))
-        assert found["artifacts"][0]["parts"] == [{"data": given}]
+    for text, data in (('{"a": 1}', {"a": 1}), *((text, {"text": text}) for text in no_values)):
+        result = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"text": text})))
+        assert result["artifacts"][0]["parts"] == [{"data": data}]
 
 
 def test_the_same_message_again_is_the_same_run(url: str, planner: str) -> None:
-    said = message("a2a-echo", {"data": {"n": 1}})
-    assert task(rpc(url, planner, "SendMessage", said)) == task(rpc(url, planner, "SendMessage", said))
+    params = message("a2a-echo", {"data": {"n": 1}})
+    assert task(rpc(url, planner, "SendMessage", params)) == task(rpc(url, planner, "SendMessage", params))
 
 
 def test_a_run_that_goes_on_is_a_working_task_and_can_be_cancelled(url: str, planner: str) -> None:
-    said = message("a2a-waits", {"data": {}}) | {"configuration": {"returnImmediately": True}}
-    found = task(rpc(url, planner, "SendMessage", said))
-    assert found["status"]["state"] == "TASK_STATE_WORKING"
-    assert "artifacts" not in found
-    over = task(rpc(url, planner, "CancelTask", {"id": found["id"]}))
+    params = message("a2a-waits", {"data": {}}) | {"configuration": {"returnImmediately": True}}
+    result = task(rpc(url, planner, "SendMessage", params))
+    assert result["status"]["state"] == "TASK_STATE_WORKING"
+    assert "artifacts" not in result
+    over = task(rpc(url, planner, "CancelTask", {"id": result["id"]}))
     assert over["status"]["state"] == "TASK_STATE_CANCELED"
     done = task(rpc(url, planner, "SendMessage", message("a2a-echo", {"data": 1})))
     assert rpc(url, planner, "CancelTask", {"id": done["id"]})["error"]["code"] == -32002
 
 
 def test_a_run_that_fails_says_why(url: str, planner: str) -> None:
-    found = task(rpc(url, planner, "SendMessage", message("a2a-fails", {"text": "x"})))
-    assert found["status"]["state"] == "TASK_STATE_FAILED"
-    assert found["status"]["message"]["parts"] == [
+    result = task(rpc(url, planner, "SendMessage", message("a2a-fails", {"text": "x"})))
+    assert result["status"]["state"] == "TASK_STATE_FAILED"
+    assert result["status"]["message"]["parts"] == [
         {"text": "OutOfStock: there are none left"},
         {"data": {"error": "OutOfStock", "cause": "there are none left"}},
     ]

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dcf.features.accounts import decisions, model
-from dcf.features.accounts.model import Bill, Books, LimitMet, Wish
+from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Wish
 from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections
 from dcf.values.instants import SECOND
@@ -122,7 +122,7 @@ def test_the_ledger_is_the_sum_of_what_is_known_of_each_turn(
     for passed, step in course:
         now += passed
         _, books = decided(books, step, now)
-    known = [*books.held.values(), *books.done.values()]
+    known: list[Held | Done] = [*books.held.values(), *books.done.values()]
     for currency in ("EUR", "USD"):
         ledger = sum(sums.get(f"cost:{currency}", 0) for sums in books.days.values())
         assert ledger == sum(turn.un for turn in known if turn.cur == currency)
@@ -140,7 +140,8 @@ def test_no_turn_starts_before_a_time_that_the_provider_told(after: int, moments
 
 def test_after_a_limit_one_turn_goes_first_and_then_their_number_doubles_each_second() -> None:
     _, books = decisions.meet(Books(), LimitMet(until=BEGIN + SECOND, kind="limit", by="ann"), BEGIN)
-    begin, started = BEGIN + SECOND, []
+    begin = BEGIN + SECOND
+    started: list[Any] = []
     for moment in range(0, 10 * SECOND, SECOND // 2):
         for _ in range(40):
             wish = Wish(id=f"t{len(started)}", run="r", agent="ann")

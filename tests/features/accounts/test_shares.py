@@ -24,7 +24,9 @@ def served(seed: int, turns: int, *, tokens: tuple[int, int], estimate: int) -> 
     rng = random.Random(seed)
     books = Books(numbers={"in_flight": SLOTS})
     wanting = ["r0"] * LARGE + [f"r{number}" for number in range(1, RUNS) for _ in range(SMALL)]
-    due = [(BEGIN + rng.randrange(SECOND), number, run, None) for number, run in enumerate(wanting)]
+    due: list[tuple[int, int, str, str | None]] = [
+        (BEGIN + rng.randrange(SECOND), number, run, None) for number, run in enumerate(wanting)
+    ]
     heapq.heapify(due)
     count, used, number = Counter[str](), Counter[str](), len(due)
     while sum(count.values()) < turns:

@@ -62,26 +62,26 @@ async def test_an_agent_sees_what_it_holds_what_blocks_and_what_was_said(place: 
     await place.write(run, "decision", "EUR.", details_json={"chosen": "EUR"})
     await place.write(run, "milestone", "Half.", details_json={"progress": 50}, state="A")
     issue = await place.write(run, "issue", "Which tax?", blocks=True)
-    found = await place.context()
-    assert [one["workflow_id"] for one in found["runs"]] == [run]
-    assert (found["runs"][0]["status"], found["runs"][0]["blocked_by"][0]["issue"]) == ("blocked", issue)
-    (held,) = found["held"]
-    assert (held["state"], held["instructions"]) == ("A", "Work out the price.")
-    assert held["lease_expires_at"]
-    assert [one["entry"] for one in found["issues"]] == [issue]
-    assert found["handoffs"][0]["details"]["next_steps"] == ["check the totals"]
-    assert (found["decisions"][0]["text"], found["milestones"][0]["details"]["progress"]) == ("EUR.", 50)
-    assert [one["tool"] for one in found["next"]] == ["renew_state_lease", "read_journal"]
-    assert found["inputs"][0]["state"] == "A"
+    context = await place.context()
+    assert [run["workflow_id"] for run in context["runs"]] == [run]
+    assert (context["runs"][0]["status"], context["runs"][0]["blocked_by"][0]["issue"]) == ("blocked", issue)
+    (holding,) = context["held"]
+    assert (holding["state"], holding["instructions"]) == ("A", "Work out the price.")
+    assert holding["lease_expires_at"]
+    assert [issue["entry"] for issue in context["issues"]] == [issue]
+    assert context["handoffs"][0]["details"]["next_steps"] == ["check the totals"]
+    assert (context["decisions"][0]["text"], context["milestones"][0]["details"]["progress"]) == ("EUR.", 50)
+    assert [item["tool"] for item in context["next"]] == ["renew_state_lease", "read_journal"]
+    assert context["inputs"][0]["state"] == "A"
 
 
 async def test_what_is_ready_comes_with_the_call_that_takes_it(place: Place) -> None:
     run = await place.run()
-    found = await place.context()
-    assert [(one["workflow_id"], one["state"], one["instructions"]) for one in found["ready"]] == [
+    context = await place.context()
+    assert [(item["workflow_id"], item["state"], item["instructions"]) for item in context["ready"]] == [
         (run, "A", "Work out the price.")
     ]
-    (call,) = found["next"]
+    (call,) = context["next"]
     leased = await place.tools.ok(call["tool"], **call["arguments"])
     assert leased["work"]["state"] == "A"
 
@@ -95,32 +95,36 @@ async def test_no_token_of_a_lease_is_shown(place: Place) -> None:
 
 
 async def test_an_agent_with_nothing_is_told_to_wait(place: Place) -> None:
-    found = await place.context()
-    assert "runs" not in found
-    assert found["status"].startswith("0 runs")
+    context = await place.context()
+    assert "runs" not in context
+    assert context["status"].startswith("0 runs")
 
 
 async def test_a_planner_finds_the_runs_it_plans_and_resolves_what_blocks_them(place: Place) -> None:
     run = await place.run()
     issue = await place.write(run, "issue", "Which tax?", blocks=True)
-    found = await place.context(agent_id=place.planner)
-    assert [(one["workflow_id"], one["you_plan_it"]) for one in found["runs"]] == [(run, True)]
-    call = next(one for one in found["next"] if one["tool"] == "resolve_issue")
+    context = await place.context(agent_id=place.planner)
+    assert [(run["workflow_id"], run["you_plan_it"]) for run in context["runs"]] == [(run, True)]
+    call = next(item for item in context["next"] if item["tool"] == "resolve_issue")
     assert call["arguments"]["issue"] == issue
     await place.tools.ok("resolve_issue", **{**call["arguments"], "how": "20 %."})
 
 
 async def test_a_session_is_the_runs_with_its_tag_and_a_run_is_found_alone(place: Place) -> None:
     session = f"s-{secrets.token_hex(4)}"
-    one = f"run-{secrets.token_hex(4)}"
+    workflow_id = f"run-{secrets.token_hex(4)}"
     workflow = json.dumps(WORKFLOW)
     await place.tools.ok(
-        "start_run", workflow_json=workflow, workflow_id=one, agents_map_json={"*": place.agent}, tags_json=[session]
+        "start_run",
+        workflow_json=workflow,
+        workflow_id=workflow_id,
+        agents_map_json={"*": place.agent},
+        tags_json=[session],
     )
     other = await place.run()
-    found = await place.context(agent_id=None, session=session)
-    assert [run["workflow_id"] for run in found["runs"]] == [one]
-    assert [state["state"] for state in found["ready"]] == ["A"]
+    context = await place.context(agent_id=None, session=session)
+    assert [run["workflow_id"] for run in context["runs"]] == [workflow_id]
+    assert [state["state"] for state in context["ready"]] == ["A"]
     alone = await place.context(agent_id=None, workflow_id=other)
     assert [run["workflow_id"] for run in alone["runs"]] == [other]
     assert [call["tool"] for call in alone["next"]] == ["explain_run"]
@@ -132,14 +136,14 @@ async def test_the_answer_has_the_size_that_was_asked_for_and_says_what_was_left
     for number in range(6):
         await place.write(run, "decision", f"{number} " + "x" * 500, details_json={"chosen": "A"})
         await place.write(run, "issue", f"{number} " + "y" * 500)
-    found = await place.context(max_bytes=most)
-    found.pop("provenance")
-    assert len(json.dumps(found).encode()) < most + 800, "the frame of the answer is not counted"
-    assert [one["workflow_id"] for one in found["runs"]] == [run]
-    left = {one["what"]: one["count"] for one in found.get("left_out", ())}
+    context = await place.context(max_bytes=most)
+    context.pop("provenance")
+    assert len(json.dumps(context).encode()) < most + 800, "the frame of the answer is not counted"
+    assert [run["workflow_id"] for run in context["runs"]] == [run]
+    left = {item["what"]: item["count"] for item in context.get("left_out", ())}
     for name, several in (("decisions", 5), ("issues", 6)):
-        assert len(found.get(name, ())) + left.get(name, 0) == several
-    assert all(one["see"] for one in found.get("left_out", ()))
+        assert len(context.get(name, ())) + left.get(name, 0) == several
+    assert all(item["see"] for item in context.get("left_out", ()))
 
 
 async def test_a_context_says_whose_it_is_and_has_a_size(operator: Tools) -> None:

@@ -14,5 +14,5 @@ def test_a_step_keeps_a_file_and_the_next_one_reads_it(
     with served.serve(report, agent):
         served.start(report, report.input("report.txt", ["two words", "three"]), workflow_id=run_id, agents=agent)
         assert served.result(run_id) == 3
-    (kept,) = served.list_artifacts(run_id)
-    assert (kept.name, kept.state) == ("report.txt", "write")
+    (artifact,) = served.list_artifacts(run_id)
+    assert (artifact.name, artifact.state) == ("report.txt", "write")

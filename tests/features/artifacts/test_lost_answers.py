@@ -204,12 +204,12 @@ def test_the_sweep_gives_back_the_bytes_of_a_put_whose_process_died(
         patch.setattr(ArtifactStore, "reserve", reserved)
         with pytest.raises(Died):
             shelf.artifacts.put(last)
-    held = keys.quota(account.key_id, "artifacts")
-    assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data)
+    quota = keys.quota(account.key_id, "artifacts")
+    assert int(raw_redis.hget(quota, "")) == len(b"kept") + len(last.data)
     shelf.sweep.look(repair=True)
-    assert int(raw_redis.hget(held, "")) == len(b"kept") + len(last.data), "the put may still go on"
+    assert int(raw_redis.hget(quota, "")) == len(b"kept") + len(last.data), "the put may still go on"
     with monkeypatch.context() as patch:
         patch.setattr(artifact_quotas, "_ARRIVES_WITHIN_S", 0)
         shelf.sweep.look(repair=True)
-    assert int(raw_redis.hget(held, "")) == len(b"kept")
+    assert int(raw_redis.hget(quota, "")) == len(b"kept")
     assert raw_redis.exists(arriving(account.key_id)) == 0

@@ -31,9 +31,9 @@ def where(tmp_path: Path) -> str:
 
 @pytest.fixture
 def blobs(where: str) -> BlobStore:
-    found = open_blob_store(where)
-    assert found is not None
-    return found
+    blob_store = open_blob_store(where)
+    assert blob_store is not None
+    return blob_store
 
 
 def test_what_is_written_is_read_and_nothing_else_is_there(blobs: BlobStore) -> None:
@@ -66,16 +66,16 @@ async def test_artifacts_are_kept_in_parts_and_go_with_their_run(
         answer = app.artifacts.put(given(run_id, piece, number, 3))
     assert isinstance(answer, ArtifactStands)
     assert answer.artifact is not None
-    found = app.artifacts.read(run_id, "big", 69_990, 20)
-    assert getattr(found, "data", None) == (pieces[0] + pieces[1])[69_990:70_010]
+    result = app.artifacts.read(run_id, "big", 69_990, 20)
+    assert getattr(result, "data", None) == (pieces[0] + pieces[1])[69_990:70_010]
     blobs = open_blob_store(where)
     assert blobs is not None
     prefix = app.artifacts._store.blobs_of_run(run_id)
-    one = f"{prefix}/{blob_name('big', answer.artifact.upload_id, answer.artifact.parts[1])}"
-    assert blobs.read(one) == pieces[1]
+    text = f"{prefix}/{blob_name('big', answer.artifact.upload_id, answer.artifact.parts[1])}"
+    assert blobs.read(text) == pieces[1]
     await succeeds(app, "cancel_run", workflow_id=run_id)
     await succeeds(app, "delete_run", workflow_id=run_id)
-    assert blobs.read(one) is None
+    assert blobs.read(text) is None
 
 
 def test_a_directory_that_cannot_be_used_says_why(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_a_bucket_without_the_extra_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "obstore", None)
     bucket = open_blob_store("s3://shelf/below")
     assert bucket is not None
-    with pytest.raises(InvalidArgument) as told:
+    with pytest.raises(InvalidArgument) as raised:
         bucket.write("a/b", b"")
-    assert "dcf-mcp[s3]" in told.value.hint
+    assert "dcf-mcp[s3]" in raised.value.hint
 
 
 def given(run: str, data: bytes, number: int = 1, of: int = 1) -> PartGiven:

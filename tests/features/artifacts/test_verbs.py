@@ -79,23 +79,23 @@ def below(home: Path, run: str) -> list[Path]:
 
 async def whole(tools: Tools, run: str, artifact_id: str) -> bytes:
     """The content, read in answers of a few bytes less than there are."""
-    found, offset = b"", 0
+    whole, offset = b"", 0
     while offset is not None:
         answer = await tools.ok(
             "get_artifact", workflow_id=run, artifact_id=artifact_id, offset=offset, length=90_000, encoding="base64"
         )
-        found += base64.b64decode(answer["content"])
+        whole += base64.b64decode(answer["content"])
         offset = answer["next_offset"]
-    return found
+    return whole
 
 
 @pytest.mark.parametrize("size", [0, 1, INLINE, INLINE + 1, 200_001])
 async def test_what_is_put_is_what_is_got(shelved: Tools, run: str, home: Path, size: int) -> None:
     data = secrets.token_bytes(size)
     put = await shelved.ok("put_artifact", workflow_id=run, name="a.bin", content_type="binary", **b64(data))
-    told = put["artifact"]
-    assert (told["size"], told["sha256"]) == (size, sha(data))
-    assert await whole(shelved, run, told["artifact_id"]) == data
+    artifact = put["artifact"]
+    assert (artifact["size"], artifact["sha256"]) == (size, sha(data))
+    assert await whole(shelved, run, artifact["artifact_id"]) == data
     assert len(below(home, run)) == (1 if size > INLINE else 0), "short content is in Redis"
 
 
@@ -118,14 +118,14 @@ async def test_text_comes_back_as_text_cut_between_characters(shelved: Tools, ru
     text = "Grüße, 世界! " * 20
     put = await shelved.ok("put_artifact", workflow_id=run, name="hello.md", content=text, content_type="markdown")
     assert put["artifact"]["content_type"] == "text/markdown"
-    found, offset, pieces = "", 0, 0
+    result, offset, pieces = "", 0, 0
     while offset is not None:
-        one = await shelved.ok(
+        answer = await shelved.ok(
             "get_artifact", workflow_id=run, artifact_id=put["artifact"]["artifact_id"], offset=offset, length=7
         )
-        assert one["encoding"] == "text"
-        found, offset, pieces = found + one["content"], one["next_offset"], pieces + 1
-    assert found == text
+        assert answer["encoding"] == "text"
+        result, offset, pieces = result + answer["content"], answer["next_offset"], pieces + 1
+    assert result == text
     assert pieces > 30
 
 
@@ -170,9 +170,13 @@ async def test_provenance_is_kept(shelved: Tools, run: str) -> None:
         agent_id="worker-1",
         metadata_json={"rows": 3},
     )
-    told = put["artifact"]
-    assert (told["state"], told["attempt"], told["agent_id"]) == ("A", 1, "worker-1")
-    assert (told["created_by"], told["metadata"], told["content_type"]) == ("local", {"rows": 3}, "application/json")
+    artifact = put["artifact"]
+    assert (artifact["state"], artifact["attempt"], artifact["agent_id"]) == ("A", 1, "worker-1")
+    assert (artifact["created_by"], artifact["metadata"], artifact["content_type"]) == (
+        "local",
+        {"rows": 3},
+        "application/json",
+    )
 
 
 async def test_parts_come_in_any_order_and_more_than_once(shelved: Tools, run: str, home: Path) -> None:
@@ -180,12 +184,12 @@ async def test_parts_come_in_any_order_and_more_than_once(shelved: Tools, run: s
     pieces = [data[at : at + 100_000] for at in range(0, len(data), 100_000)]
     wish = {"workflow_id": run, "name": "big", "artifact_id": "big", "content_type": "binary", "of": 3}
     for number in (3, 1, 3):
-        told = await shelved.ok("put_artifact", **wish, part=number, **b64(pieces[number - 1]))
-        assert told["artifact"] is None
-    assert told["upload"]["missing"] == [2]
+        answer = await shelved.ok("put_artifact", **wish, part=number, **b64(pieces[number - 1]))
+        assert answer["artifact"] is None
+    assert answer["upload"]["missing"] == [2]
     await shelved.refused("unknown_artifact", "get_artifact", workflow_id=run, artifact_id="big")
     listed = await shelved.ok("list_artifacts", workflow_id=run)
-    assert [one["artifact_id"] for one in listed["uploads"]] == ["big"]
+    assert [upload["artifact_id"] for upload in listed["uploads"]] == ["big"]
     done = await shelved.ok("put_artifact", **wish, part=2, sha256=sha(data), **b64(pieces[1]))
     assert done["artifact"]["sha256"] == sha(data)
     assert await whole(shelved, run, "big") == data
@@ -279,7 +283,7 @@ async def test_pages_follow_each_other_oldest_first(shelved: Tools, run: str) ->
     while True:
         more: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         page = await shelved.ok("list_artifacts", workflow_id=run, limit=2, **more)
-        names += [one["name"] for one in page["artifacts"]]
+        names += [artifact["name"] for artifact in page["artifacts"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
@@ -301,10 +305,10 @@ async def test_files_are_private_and_whole_under_their_names(shelved: Tools, run
     await shelved.ok("put_artifact", workflow_id=run, name="a", content="x" * 5000)
     (path,) = below(home, run)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert {one.stat().st_mode & 0o777 for one in (home, *path.parents[: len(path.relative_to(home).parts) - 1])} == {
+    assert {item.stat().st_mode & 0o777 for item in (home, *path.parents[: len(path.relative_to(home).parts) - 1])} == {
         0o700
     }
-    assert not [one for one in files(home) if one.name.startswith(".part-")]
+    assert not [file for file in files(home) if file.name.startswith(".part-")]
 
 
 async def test_a_deleted_run_takes_its_artifacts_along_and_no_others(
@@ -312,14 +316,14 @@ async def test_a_deleted_run_takes_its_artifacts_along_and_no_others(
 ) -> None:
     """Two runs have the same content; what one loses the other keeps."""
     other = await new_run(shelved, f"{run}-other")
-    for one in (run, other):
-        await shelved.ok("put_artifact", workflow_id=one, name="same", artifact_id="same", content="x" * 5000)
-        await shelved.ok("put_artifact", workflow_id=one, name="short", content="x")
+    for workflow_id in (run, other):
+        await shelved.ok("put_artifact", workflow_id=workflow_id, name="same", artifact_id="same", content="x" * 5000)
+        await shelved.ok("put_artifact", workflow_id=workflow_id, name="short", content="x")
     await shelved.ok("cancel_run", workflow_id=run)
     await shelved.ok("delete_run", workflow_id=run)
     assert raw_redis.keys(f"*wf:{run}:*") == []
     assert not (home / run).exists()
-    assert not [one for one in raw_redis.zrange(BLOBS, 0, -1) if one.startswith(f"{run}/".encode())]
+    assert not [item for item in raw_redis.zrange(BLOBS, 0, -1) if item.startswith(f"{run}/".encode())]
     assert await whole(shelved, other, "same") == b"x" * 5000
 
 
@@ -441,9 +445,9 @@ def _forget_uploads(raw_redis: Any, run: str) -> None:
     """Let the uploads of a run be of two days ago."""
     key = f"dp:wf:{run}:uploads"
     for name, text in raw_redis.hgetall(key).items():
-        found = json.loads(text)
-        found["at"] -= 2 * UPLOAD_LIFE_S * 1_000_000
-        raw_redis.hset(key, name, json.dumps(found))
+        document = json.loads(text)
+        document["at"] -= 2 * UPLOAD_LIFE_S * 1_000_000
+        raw_redis.hset(key, name, json.dumps(document))
     for member in raw_redis.zrange(UPLOADS, 0, -1):
         raw_redis.zadd(UPLOADS, {member: 1})
 
@@ -460,7 +464,7 @@ async def _at_once(attempts: list[Callable[[], Any]]) -> list[Any]:
         begin.wait()
         answers.append(do())
 
-    threads = [threading.Thread(target=attempt, args=(one,)) for one in attempts]
+    threads = [threading.Thread(target=attempt, args=(item,)) for item in attempts]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -477,9 +481,9 @@ async def test_of_two_who_put_other_content_at_once_one_is_kept_and_the_other_is
         contents = [bytes([which]) * size for which in (1, 2)]
         wishes = [_given(run, data, artifact_id=name) for data in contents]
         answers = await _at_once([partial(shelf.artifacts.put, wish) for wish in wishes])
-        refused = [one for one in answers if isinstance(one, Refusal)]
-        kept = [one for one in answers if isinstance(one, ArtifactStands) and not one.existed]
-        assert ([one.code for one in refused], len(kept)) == (["conflict"], 1)
+        refused = [answer for answer in answers if isinstance(answer, Refusal)]
+        stored = [answer for answer in answers if isinstance(answer, ArtifactStands) and not answer.existed]
+        assert ([item.code for item in refused], len(stored)) == (["conflict"], 1)
         assert await whole(shelved, run, name) in contents
     assert len(below(home, run)) == (50 if size > INLINE else 0), "nothing of those who lost is left"
 
@@ -517,7 +521,7 @@ async def test_two_who_send_the_same_parts_at_once_make_one_artifact(
             return answer
 
         answers = await _at_once([send, send, send])
-        made = {one.artifact.upload_id for one in answers if one.artifact is not None}
+        made = {answer.artifact.upload_id for answer in answers if answer.artifact is not None}
         assert len(made) == 1
         assert await whole(shelved, run, name) == b"".join(pieces)
     listed = await shelved.ok("list_artifacts", workflow_id=run)
@@ -550,8 +554,8 @@ async def test_a_key_holds_no_more_bytes_of_artifacts_than_its_quota(
     assert (await put("a")).code == "ok"
     assert (await put("a")).code == "ok", "the same again costs nothing"
     assert (await put("b")).code == "quota_exceeded"
-    held = keys.quota(account.key_id, "artifacts")
-    assert raw_redis.hget(held, "") == b"5000"
+    quota = keys.quota(account.key_id, "artifacts")
+    assert raw_redis.hget(quota, "") == b"5000"
     await shelved.ok("cancel_run", workflow_id=run)
     await shelved.ok("delete_run", workflow_id=run)
     again = await new_run(shelved, f"{run}-next")

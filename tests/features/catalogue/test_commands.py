@@ -20,12 +20,12 @@ def test_a_directory_is_loaded_and_every_problem_told(dcf: Dcf, project: str, tm
         (tmp_path / "rules").mkdir(exist_ok=True)
         (tmp_path / "rules" / f"{name}.md").write_text(text)
     first = told(dcf, "catalogue", "load", tmp_path, "--project", project, code=1)
-    assert [one["name"] for one in first["loaded"]] == ["good"]
+    assert [item["name"] for item in first["loaded"]] == ["good"]
     (problem,) = first["problems"]
     assert (problem["file"], problem["code"]) == ("rules/bad.md", "no_frontmatter")
     (tmp_path / "rules" / "bad.md").unlink()
     again = told(dcf, "catalogue", "load", tmp_path, "--project", project)
-    assert ([one["name"] for one in again["unchanged"]], again["loaded"]) == (["good"], [])
+    assert ([item["name"] for item in again["unchanged"]], again["loaded"]) == (["good"], [])
     (tmp_path / "rules" / "good.md").write_text("---\nglobs: ['*.py']\n---\nType all of it.\n")
     changed = dcf("catalogue", "load", tmp_path, "--project", project)
     assert (changed.exit_code, "1 new versions" in changed.stdout) == (0, True)
@@ -33,7 +33,7 @@ def test_a_directory_is_loaded_and_every_problem_told(dcf: Dcf, project: str, tm
     shown = dcf("catalogue", "show", "rule", "good", "--project", project).stdout
     assert all(word in shown for word in ("good", "versions 1, 2", "Type all of it."))
     listed = told(dcf, "catalogue", "ls", "--file", "src/a.py", "--kind", "rule", "--project", project)
-    assert "good" in [one["name"] for one in listed["definitions"]]
+    assert "good" in [definition["name"] for definition in listed["definitions"]]
 
 
 def test_a_definition_from_a_file_is_shown_found_and_deleted(dcf: Dcf, tmp_path: Path) -> None:
@@ -45,14 +45,14 @@ def test_a_definition_from_a_file_is_shown_found_and_deleted(dcf: Dcf, tmp_path:
     assert told(dcf, "catalogue", "show", "schema", name)["definition"]["content"] == {"type": "object"}
     put = ("catalogue", "add", "schema", name, file)
     more = ("--complexity", "high", "--attributes", '{"phases": 2}', "--session", name, "--expiry", 120)
-    kept = told(dcf, *put, *more)["definition"]
-    assert (kept["complexity"], kept["attributes"]) == ("high", {"phases": 2})
-    lives = datetime.fromisoformat(kept["expires_at"]) - datetime.fromisoformat(kept["updated_at"])
+    definition = told(dcf, *put, *more)["definition"]
+    assert (definition["complexity"], definition["attributes"]) == ("high", {"phases": 2})
+    lives = datetime.fromisoformat(definition["expires_at"]) - datetime.fromisoformat(definition["updated_at"])
     assert lives.total_seconds() == 120
     look = ("catalogue", "ls", name, "--session", name)
     assert [
-        told(dcf, *look, *wanted)["total"]
-        for wanted in (("--complexity", "high"), ("--complexity", "simple"), ("--always",))
+        told(dcf, *look, *expected)["total"]
+        for expected in (("--complexity", "high"), ("--complexity", "simple"), ("--always",))
     ] == [1, 0, 0]
     assert told(dcf, *look, "--not-always", "--complexity", "high", "--offset", 1)["definitions"] == []
     assert "'odd' is not one of 'simple'" in dcf(*look, "--complexity", "odd").stderr

@@ -45,28 +45,28 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., DefinitionCa
 def test_no_more_definitions_are_kept_than_there_may_be(
     connections: Connections, make: Callable[..., DefinitionCatalogue]
 ) -> None:
-    found = make(connections, most=2)
+    result = make(connections, most=2)
     for content in ("one", "two"):
-        assert isinstance(found.put(definition(content)), DefinitionKept)
-    refused = found.put(definition("three"))
+        assert isinstance(result.put(definition(content)), DefinitionKept)
+    refused = result.put(definition("three"))
     assert isinstance(refused, Refusal)
     assert (refused.code, "delete_definition" in refused.hint) == ("catalogue_full", True)
-    assert found.get(DefinitionKind.RULE, "n", project="p").content == "two"
-    found.delete(DefinitionKind.RULE, "n", Owner(project="p"))
-    assert isinstance(found.put(definition("three")), DefinitionKept)
+    assert result.get(DefinitionKind.RULE, "n", project="p").content == "two"
+    result.delete(DefinitionKind.RULE, "n", Owner(project="p"))
+    assert isinstance(result.put(definition("three")), DefinitionKept)
 
 
 def test_no_version_is_lost_when_several_put_one(
     server: RestrictedRedis, make: Callable[..., DefinitionCatalogue]
 ) -> None:
     pools = [open_pool(server.url) for _ in range(4)]
-    found = [make(Connections(pool)) for pool in pools]
+    makes = [make(Connections(pool)) for pool in pools]
     for number in range(10):
         name = f"n{number}"
-        together([partial(one.put, definition(f"content {at}", name)) for at, one in enumerate(found)])
-        newest = found[0].get(DefinitionKind.RULE, name, project="p").definition
+        together([partial(make.put, definition(f"content {at}", name)) for at, make in enumerate(makes)])
+        newest = makes[0].get(DefinitionKind.RULE, name, project="p").definition
         contents = {
-            found[0].get(DefinitionKind.RULE, name, version=version.version, project="p").content
+            makes[0].get(DefinitionKind.RULE, name, version=version.version, project="p").content
             for version in newest.versions
         }
         assert contents == {f"content {at}" for at in range(4)}
@@ -88,5 +88,7 @@ def test_whatever_moment_a_process_dies_at_a_definition_has_all_its_versions(
     assert newest.content in {"one", "two"}
     assert isinstance(other.put(definition("two")), DefinitionKept)
     versions = other.get(DefinitionKind.RULE, "n", project="p").definition.versions
-    contents = [other.get(DefinitionKind.RULE, "n", version=one.version, project="p").content for one in versions]
+    contents = [
+        other.get(DefinitionKind.RULE, "n", version=version.version, project="p").content for version in versions
+    ]
     assert contents == ["one", "two"]

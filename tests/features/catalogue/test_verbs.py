@@ -29,7 +29,7 @@ async def put(tools: Tools, name: str, content: Any = "# Body", kind: str = "rul
 
 
 def names(answer: Answer) -> list[str]:
-    return [one["name"] for one in answer["definitions"]]
+    return [definition["name"] for definition in answer["definitions"]]
 
 
 async def test_new_content_is_a_new_version_and_old_ones_are_still_read(tools: Tools, name: str) -> None:
@@ -51,15 +51,15 @@ async def test_new_content_is_a_new_version_and_old_ones_are_still_read(tools: T
 async def test_the_label_of_a_version_stands_for_one_content(tools: Tools, name: str) -> None:
     await put(tools, name, "one", version="1.0.0")
     await put(tools, name, "one", version="1.0.0")
-    given = {"kind": "rule", "name": name, "content": "two", "version": "1.0.0"}
-    await tools.refused("version_exists", "put_definition", **given)
+    value = {"kind": "rule", "name": name, "content": "two", "version": "1.0.0"}
+    await tools.refused("version_exists", "put_definition", **value)
 
 
 async def test_the_oldest_versions_go(tools: Tools, name: str) -> None:
     for number in range(MOST_VERSIONS + 2):
         await put(tools, name, f"content {number}")
-    found = await tools.ok("get_definition", kind="rule", name=name)
-    assert found["definition"]["versions"] == [str(number) for number in range(3, MOST_VERSIONS + 3)]
+    answer = await tools.ok("get_definition", kind="rule", name=name)
+    assert answer["definition"]["versions"] == [str(number) for number in range(3, MOST_VERSIONS + 3)]
     oldest = await tools.ok("get_definition", kind="rule", name=name, version="3")
     assert oldest["definition"]["content"] == "content 2"
     await tools.refused("not_in_catalogue", "get_definition", kind="rule", name=name, version="1")
@@ -87,16 +87,16 @@ async def test_that_of_the_session_comes_before_that_of_the_project_and_of_every
     await put(tools, name, "everybody")
     await put(tools, name, "project", project="p")
     await put(tools, name, "session", project="p", session="s")
-    for asked, content in (
+    for request, content in (
         ({}, "everybody"),
         ({"project": "p"}, "project"),
         ({"project": "p", "session": "s"}, "session"),
         ({"project": "q", "session": "s"}, "everybody"),
     ):
-        found = await tools.ok("get_definition", kind="rule", name=name, **asked)
-        assert found["definition"]["content"] == content
+        answer = await tools.ok("get_definition", kind="rule", name=name, **request)
+        assert answer["definition"]["content"] == content
     seen = await tools.ok("search_definitions", text=name, project="p", session="s")
-    assert sorted(one["scope"] for one in seen["definitions"]) == ["global", "project", "session"]
+    assert sorted(definition["scope"] for definition in seen["definitions"]) == ["global", "project", "session"]
     assert len(names(await tools.ok("search_definitions", text=name))) == 1
 
 
@@ -110,7 +110,7 @@ async def test_definitions_are_found_by_all_tags_any_keyword_and_every_word(tool
     word = f"w{secrets.token_hex(4)}"
     await put(tools, f"{word}-one", f"{word} reviews code", tags_json=["a", "b"], kind="workflow", complexity="high")
     await put(tools, f"{word}-two", f"{word} deploys", tags_json=["a"], keywords_json=["ship"], kind="persona")
-    for asked, expected in (
+    for request, expected in (
         ({"text": word}, 2),
         ({"text": f"{word} code"}, 1),
         ({"text": word, "tags_json": ["a"]}, 2),
@@ -121,10 +121,10 @@ async def test_definitions_are_found_by_all_tags_any_keyword_and_every_word(tool
         ({"text": word, "complexity": "high"}, 1),
         ({"text": f"{word} c++"}, 0),
     ):
-        found = await tools.ok("search_definitions", **asked)
-        assert (len(names(found)), found["total"], found["total_is_exact"]) == (expected, expected, True), asked
+        answer = await tools.ok("search_definitions", **request)
+        assert (len(names(answer)), answer["total"], answer["total_is_exact"]) == (expected, expected, True), request
     whole = await tools.ok("search_definitions", text=word, detail="full")
-    assert {one["content"] for one in whole["definitions"]} == {f"{word} reviews code", f"{word} deploys"}
+    assert {definition["content"] for definition in whole["definitions"]} == {f"{word} reviews code", f"{word} deploys"}
     first = await tools.ok("search_definitions", text=word, limit=1)
     second = await tools.ok("search_definitions", text=word, limit=1, cursor=first["next_cursor"])
     assert {*names(first), *names(second)} == {f"{word}-one", f"{word}-two"}
@@ -144,8 +144,8 @@ async def test_rules_are_found_by_the_files_that_they_are_for(tools: Tools) -> N
         (["src/a/b.js", "x.pyi"], {"py", "js", "all"}),
         (["a.md"], {"all"}),
     ):
-        found = await tools.ok("search_definitions", kind="rule", text=word, file_types_json=files)
-        assert {one.removeprefix(f"{word}-") for one in names(found)} == expected, files
+        answer = await tools.ok("search_definitions", kind="rule", text=word, file_types_json=files)
+        assert {command_names.removeprefix(f"{word}-") for command_names in names(answer)} == expected, files
     never = {"kind": "rule", "text": word, "file_types_json": ["a.py"], "always_apply": False}
     assert names(await tools.ok("search_definitions", **never)) == [f"{word}-py"]
     assert names(await tools.ok("search_definitions", text=word, always_apply=True)) == [f"{word}-all"]
@@ -154,8 +154,12 @@ async def test_rules_are_found_by_the_files_that_they_are_for(tools: Tools) -> N
 async def test_a_workflow_that_was_started_is_in_the_catalogue_and_not_copied(tools: Tools, name: str) -> None:
     document = {**ONE_TASK, "workflow_name": name, "version": "7", "asl": {**ONE_TASK["asl"], "Comment": "Adds sums."}}
     started = await tools.ok("start_run", workflow_json=document)
-    (found,) = (await tools.ok("search_definitions", text=f"{name} sums", kind="workflow"))["definitions"]
-    assert (found["source"], found["version"], found["sha256"]) == ("kept", "7", started["definition"]["sha256"])
+    (definition,) = (await tools.ok("search_definitions", text=f"{name} sums", kind="workflow"))["definitions"]
+    assert (definition["source"], definition["version"], definition["sha256"]) == (
+        "kept",
+        "7",
+        started["definition"]["sha256"],
+    )
     whole = await tools.ok("get_definition", kind="workflow", name=name)
     assert whole["definition"]["content"]["asl"] == document["asl"]
     assert whole["definition"]["sha256"] == started["definition"]["sha256"]
@@ -172,8 +176,8 @@ async def test_skills_are_a_kind_of_the_catalogue_and_stay_where_they_are(
     )
     site = replica(manifests_dir=tmp_path)
     reader = key_of(Scope.READ, Scope.WORK, Scope.PLAN)
-    found = await ask(site, reader, "search_definitions", kind="skill", text="numbers", tags_json=["math"])
-    assert (names(found), found["total"]) == (["sum.up"], 1)
+    answer = await ask(site, reader, "search_definitions", kind="skill", text="numbers", tags_json=["math"])
+    assert (names(answer), answer["total"]) == (["sum.up"], 1)
     assert names(await ask(site, reader, "search_definitions", kind="skill", text="nothing")) == []
     whole = await ask(site, reader, "get_definition", kind="skill", name="sum.up", version="1.0.0")
     assert whole["definition"]["content"]["skillDirectives"] == "Add them."
@@ -189,8 +193,8 @@ async def test_a_skill_that_is_asked_for_without_a_version_is_the_newest_that_wa
         manifest = {"manifestId": f"skill.sum@{version}", "skillName": "sum.up", "skillVersion": version}
         (tmp_path / f"{version}.json").write_text(json.dumps(manifest))
     site, reader = replica(manifests_dir=tmp_path), key_of(Scope.READ)
-    found = await ask(site, reader, "get_definition", kind="skill", name="sum.up")
-    assert found["definition"]["version"] == "1.10.0"
+    answer = await ask(site, reader, "get_definition", kind="skill", name="sum.up")
+    assert answer["definition"]["version"] == "1.10.0"
 
 
 async def test_secrets_are_shown_to_a_planner_who_asks_for_them(
@@ -211,9 +215,9 @@ async def test_a_worker_keeps_what_is_of_its_session_and_a_planner_the_rest(
     application: Application, name: str
 ) -> None:
     worker = key_of(Scope.READ, Scope.WORK)
-    given = {"kind": "rule", "name": name, "content": "x"}
-    assert (await ask(application, worker, "put_definition", **given)).code == "forbidden"
-    assert (await ask(application, worker, "put_definition", **given, session="s")).code == "ok"
+    value = {"kind": "rule", "name": name, "content": "x"}
+    assert (await ask(application, worker, "put_definition", **value)).code == "forbidden"
+    assert (await ask(application, worker, "put_definition", **value, session="s")).code == "ok"
     assert (await ask(application, worker, "delete_definition", kind="rule", name=name)).code == "forbidden"
 
 
@@ -227,7 +231,7 @@ async def test_a_key_of_a_project_sees_and_changes_what_is_of_it(
     assert made["definition"]["project"] == "p"
     assert (await tools.ok("get_definition", kind="rule", name=name))["definition"]["content"] == "everybody"
     seen = await ask(application, bound, "search_definitions", text=name)
-    assert sorted(one["scope"] for one in seen["definitions"]) == ["global", "project"]
+    assert sorted(definition["scope"] for definition in seen["definitions"]) == ["global", "project"]
     theirs = await ask(application, bound, "get_definition", kind="rule", name=f"{name}-q")
     assert theirs.code == "not_in_catalogue"
     await tools.ok("start_run", workflow_json={**ONE_TASK, "workflow_name": f"{name}-flow"})
@@ -268,13 +272,15 @@ async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
     tools: Tools, name: str, tool: str
 ) -> None:
     first = (await put(tools, name, "one"))["definition"]
-    given = {"name": "release"} if tool == "open_run" else {"workflow_json": ONE_TASK}
-    asked = {**given, "workflow_id": f"r-{name}", "definition_ref": f"rule:{name}"}
-    await tools.ok(tool, **asked)
+    value = {"name": "release"} if tool == "open_run" else {"workflow_json": ONE_TASK}
+    request = {**value, "workflow_id": f"r-{name}", "definition_ref": f"rule:{name}"}
+    await tools.ok(tool, **request)
     await put(tools, name, "two")
-    assert (await tools.ok(tool, **asked))["existed"], "the same call finds the run, whatever became of the definition"
+    assert (await tools.ok(tool, **request))["existed"], (
+        "the same call finds the run, whatever became of the definition"
+    )
     if tool == "open_run":
-        await tools.refused("conflict", tool, **{**asked, "definition_ref": f"rule:{name}@1"})
+        await tools.refused("conflict", tool, **{**request, "definition_ref": f"rule:{name}@1"})
     pinned = (await tools.ok("read_workflow_control_plane", workflow_id=f"r-{name}"))["meta"]["definition_ref"]
     assert pinned == {"kind": "rule", "name": name, "version": "1", "sha256": first["sha256"]}
     if tool == "start_run":
@@ -288,4 +294,4 @@ async def test_a_run_keeps_the_hash_of_the_definition_that_it_was_opened_with(
         ("odd:x", "invalid_argument"),
         ("x", "invalid_argument"),
     ):
-        await tools.refused(code, tool, **{**asked, "workflow_id": f"s-{name}", "definition_ref": wrong})
+        await tools.refused(code, tool, **{**request, "workflow_id": f"s-{name}", "definition_ref": wrong})

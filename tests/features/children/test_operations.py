@@ -30,16 +30,16 @@ CHILD = "arn:aws:states:::states:startExecution"
 
 
 def starts(reference: str, how: str = ".sync:2", **fields: Any) -> Document:
-    given = {"StateMachineArn": reference, "Input.$": "$", **fields.pop("asked", {})}
+    parameters = {"StateMachineArn": reference, "Input.$": "$", **fields.pop("asked", {})}
     to = {} if "Next" in fields else {"End": True}
-    return {"Type": "Task", "Resource": f"{CHILD}{how}", "Parameters": given, **to, **fields}
+    return {"Type": "Task", "Resource": f"{CHILD}{how}", "Parameters": parameters, **to, **fields}
 
 
 def keep(world: World, document: Document | None = None, project: str | None = None) -> str:
     """Keep a workflow under a name of its own; its name."""
     name = f"inner-{uuid.uuid4().hex[:12]}"
-    found = {**(document or chain("Do")), "workflow_name": name}
-    assert world.starting.keep(read_definition(found), project) is None
+    result = {**(document or chain("Do")), "workflow_name": name}
+    assert world.starting.keep(read_definition(result), project) is None
     return name
 
 
@@ -126,9 +126,9 @@ def test_without_a_suffix_the_state_goes_on_with_the_id_of_the_child(world: Worl
 
 
 def test_with_a_task_token_the_child_answers_through_a_callback(world: World) -> None:
-    asked = {"Input": {"token.$": "$$.Task.Token"}}
+    request = {"Input": {"token.$": "$$.Task.Token"}}
     document = workflow({"Inner": {**starts(keep(world), ".waitForTaskToken"), "Parameters": {}}})
-    document["asl"]["States"]["Inner"]["Parameters"] = {"StateMachineArn": keep(world), **asked}
+    document["asl"]["States"]["Inner"]["Parameters"] = {"StateMachineArn": keep(world), **request}
     run = begin(world, document)
     child = only_child(world, run)
     assert world.given(child, "Do")["token"]
@@ -143,9 +143,9 @@ def test_the_failure_of_a_child_fails_the_state_with_its_description(world: Worl
     child = only_child(world, run)
     world.fail(child, "Do", world.acquire(child, "Do"), "Broken", "no paper")
     settle(world)
-    told = world.given(run, "Mend")
-    assert told["Error"] == "States.TaskFailed"
-    cause = json.loads(told["Cause"])
+    details = world.given(run, "Mend")
+    assert details["Error"] == "States.TaskFailed"
+    cause = json.loads(details["Cause"])
     assert (cause["Status"], cause["Error"], cause["Cause"]) == ("FAILED", "Broken", "no paper")
     assert cause["ExecutionArn"] == child
 
@@ -187,8 +187,8 @@ def test_a_child_that_is_over_when_it_is_created_ends_the_state(world: World) ->
 
 
 def test_a_name_is_a_tag_and_agents_do_the_tasks_of_the_child(world: World) -> None:
-    asked = {"Name": "friday", "Agents": {"Do": "ann"}}
-    run = begin(world, workflow({"Inner": starts(keep(world), asked=asked)}))
+    request = {"Name": "friday", "Agents": {"Do": "ann"}}
+    run = begin(world, workflow({"Inner": starts(keep(world), asked=request)}))
     meta = world.meta(only_child(world, run))
     assert (meta["tags"], meta["agents"]) == (["friday"], {"Do": "ann"})
 
@@ -212,8 +212,8 @@ def test_a_child_of_an_unknown_task_is_refused_in_words(world: World) -> None:
 
 def ended(world: World, run: str) -> str:
     settle(world)
-    for one in list(world.runs):
-        world.plane.skip_unreached(one) if world.run_status(one) is not RunStatus.RUNNING else None
+    for item in list(world.runs):
+        world.plane.skip_unreached(item) if world.run_status(item) is not RunStatus.RUNNING else None
     settle(world)
     return world.run_status(only_child(world, run)).value
 
@@ -285,7 +285,7 @@ def test_so_does_one_that_is_caught_and_entered_again_at_once(world: World) -> N
     settle(world)
     (second,) = set(children(world, run)) - {first}
     assert (world.run_status(first), world.run_status(second)) == (RunStatus.CANCELLED, RunStatus.RUNNING)
-    assert [told["reason"] for told in world.messages("holder")] == ["cancelled"]
+    assert [message["reason"] for message in world.messages("holder")] == ["cancelled"]
 
 
 def test_a_parent_whose_only_start_it_was_leaves_its_child_alone(world: World) -> None:
@@ -365,7 +365,7 @@ def test_children_of_children_go_only_so_deep(world: World) -> None:
     settle(world)
     assert world.run_status(run) is RunStatus.FAILED
     assert str(MOST_DEPTH) in world.meta(run)["cause"] or world.meta(run)["error"] == "States.TaskFailed"
-    depths = [world.meta(one)["parent"]["depth"] for one in world.runs if "parent" in world.meta(one)]
+    depths = [world.meta(run)["parent"]["depth"] for run in world.runs if "parent" in world.meta(run)]
     assert max(depths) == MOST_DEPTH
 
 
@@ -374,7 +374,7 @@ def test_every_iteration_of_a_map_has_a_child_of_its_own(world: World) -> None:
     for child in children(world, run):
         world.do(child, "Do", output=world.given(child, "Do") * 10)
     settle(world)
-    assert [one["Output"] for one in world.meta(run)["output"]] == [10, 20, 30]
+    assert [item["Output"] for item in world.meta(run)["output"]] == [10, 20, 30]
 
 
 # Crashes and repetitions
@@ -481,10 +481,10 @@ def test_whoever_dies_on_the_way_leaves_what_the_next_finds(timely: World, numbe
 def test_a_diagnosis_names_the_child_and_what_holds_it_up(world: World) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world))}))
     child = only_child(world, run)
-    (found,) = world.diagnosis.explain(run).findings
-    assert (found.cause, found.evidence["run"]) == (Cause.WAITING_FOR_CHILD, child)
-    assert f"a child run '{child}' since" in found.sentence
-    assert "State 'Do' is ready" in found.sentence
+    (finding,) = world.diagnosis.explain(run).findings
+    assert (finding.cause, finding.evidence["run"]) == (Cause.WAITING_FOR_CHILD, child)
+    assert f"a child run '{child}' since" in finding.sentence
+    assert "State 'Do' is ready" in finding.sentence
 
 
 def test_a_diagnosis_says_that_a_child_is_about_to_be_started(world: World) -> None:

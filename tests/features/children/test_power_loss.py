@@ -37,18 +37,18 @@ TOKEN = "token-of-who-did-the-first-state"
 
 @pytest.fixture
 def outlet(server: RestrictedRedis, onlooker: Connections) -> Iterator[Outlet]:
-    found = Outlet(open_pool(server.url), onlooker)
-    yield found
-    found.disconnect()
+    outlet = Outlet(open_pool(server.url), onlooker)
+    yield outlet
+    outlet.disconnect()
 
 
 @pytest.fixture
 def world(outlet: Outlet, onlooker: Connections, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A process whose server may lose power; what it took and did not settle is taken over at once."""
     monkeypatch.setattr(notifications, "STALLED_S", 0.0)
-    found = World(connections=Connections(outlet), onlooker=onlooker, clock=Ahead())
-    yield found
-    found.close()
+    world = World(connections=Connections(outlet), onlooker=onlooker, clock=Ahead())
+    yield world
+    world.close()
 
 
 def deliver(world: World, name: str) -> None:
@@ -70,15 +70,15 @@ def child_of(world: World, run: str) -> str:
 
 def settled(world: World, run: str) -> None:
     for _ in range(2):
-        for one in [run, *children(world, run)]:
-            deliver(world, one)
+        for item in [run, *children(world, run)]:
+            deliver(world, item)
 
 
 def done(world: World, run: str) -> None:
     """The child's work is done, if it waits for that; each time something else comes of it."""
-    for one in children(world, run):
-        if world.run_status(one) is RunStatus.RUNNING:
-            world.do(one, "Do", output=uuid.uuid4().hex)
+    for child in children(world, run):
+        if world.run_status(child) is RunStatus.RUNNING:
+            world.do(child, "Do", output=uuid.uuid4().hex)
 
 
 def given_up(world: World, run: str) -> None:
@@ -147,18 +147,18 @@ class Loss:
 
     def outcomes(self, world: World, outlet: Outlet) -> list[object]:
         """The end of the run, for each packet of the delivery before which the power is lost."""
-        found: list[object] = []
-        while self._strikes(world, outlet, len(found)):
+        outcomes: list[object] = []
+        while self._strikes(world, outlet, len(outcomes)):
             run = world.runs[-1]
             for step in (settled, self.again, settled, looked_at, settled, done, settled):
                 step(world, run)
             metas = [world.meta(child) for child in children(world, run)]
-            found.append((world.run_status(run).value, tuple(meta["status"] for meta in metas)))
+            outcomes.append((world.run_status(run).value, tuple(meta["status"] for meta in metas)))
             world.runs += children(world, run)
-            told = (world.meta(run).get("output") or {}).get("Output")
-            assert told is None or [told] == [meta["output"] for meta in metas]
-        assert len(found) > 5, "the power was lost between all packets"
-        return found
+            details = (world.meta(run).get("output") or {}).get("Output")
+            assert details is None or [details] == [meta["output"] for meta in metas]
+        assert len(outcomes) > 5, "the power was lost between all packets"
+        return outcomes
 
     def _strikes(self, world: World, outlet: Outlet, number: int) -> bool:
         run = world.create(workflow({**self.before, "Inner": starts(keep(world), self.how)}))

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.anyio
 Replica = Callable[..., Application]
 
 
-def starts(name: str, **asked: Any) -> Document:
-    given = {"StateMachineArn": name, "Input.$": "$", **asked}
+def starts(name: str, **request: Any) -> Document:
+    parameters = {"StateMachineArn": name, "Input.$": "$", **request}
     resource = "arn:aws:states:::states:startExecution.sync:2"
-    inner = {"Type": "Task", "Resource": resource, "Parameters": given, "End": True}
+    inner = {"Type": "Task", "Resource": resource, "Parameters": parameters, "End": True}
     return workflow({"Work": {"Type": "Task", "Next": "Inner"}, "Inner": inner})
 
 
@@ -62,21 +62,21 @@ async def test_a_revoked_key_starts_no_children(replica: Replica) -> None:
 async def _work(application: Application, run: str) -> None:
     """Complete the first state, with a key that may only work."""
     worker = key_of(*WORKER, name="key:bbbbbbbbbbbb")
-    held = await ask(application, worker, "claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
-    holder = {"workflow_id": run, "state": "Work", "lease_token": held["lease"]["token"]}
+    reply = await ask(application, worker, "claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
+    holder = {"workflow_id": run, "state": "Work", "lease_token": reply["lease"]["token"]}
     await ask(application, worker, "update_workflow_control_plane", **holder, new_status="succeeded", output_json={})
 
 
 async def _child(application: Application, run: str) -> str:
-    found: list[str] = []
+    result: list[str] = []
 
     def is_there() -> bool:
         page = application.run_list.list_runs(RunQuery(limit=10, parent=run))
-        found[:] = [row.workflow_id for row in page.rows if row.status == "running"]
-        return bool(found)
+        result[:] = [row.workflow_id for row in page.rows if row.status == "running"]
+        return bool(result)
 
     wait_until(is_there)
-    return found[0]
+    return result[0]
 
 
 async def test_a_client_starts_finds_works_on_and_cancels_child_runs(
@@ -96,8 +96,8 @@ async def test_a_client_starts_finds_works_on_and_cancels_child_runs(
     wait_until(lambda: application.runs.read(child).meta.status is RunStatus.CANCELLED)
     await tools.ok("retry_run", workflow_id=run_id)
     again = await _child(application, run_id)
-    held = await tools.ok("claim_ready_state", workflow_id=again, owner_agent_id="ann")
-    token = held["lease"]["token"]
+    answer = await tools.ok("claim_ready_state", workflow_id=again, owner_agent_id="ann")
+    token = answer["lease"]["token"]
     done = {
         "workflow_id": again,
         "state": "Do",

@@ -73,7 +73,7 @@ def clock_is_late(world: World) -> str:
 
 
 CASES: dict[Callable[[World], str], tuple[str, str]] = {
-    worker_missing: ("not_taken", "a-gone was told once"),
+    worker_missing: ("not_taken", "a-gone was notified once"),
     nobody_notified: ("not_notified", "a-1 was not told"),
     nobody_assigned: ("nobody_assigned", "no agent is assigned"),
     never_started: ("not_started", "was created and not started"),
@@ -88,13 +88,13 @@ CASES: dict[Callable[[World], str], tuple[str, str]] = {
 @rows("case", CASES, ids=lambda case: case.__name__)
 def test_each_stuck_run_is_told_apart_with_what_helps(dcf: Dcf, world: World, case: Callable[[World], str]) -> None:
     run, (cause, words) = case(world), CASES[case]
-    said = dcf("why", run).stdout
-    assert f"! {cause}: " in said or f"· {cause}: " in said
-    assert words in said
-    assert sum(said.count(f"{other}: ") for other, _ in CASES.values()) == 1, said
-    assert "\n  → " in said
-    assert "\x1b" not in said
-    assert "\u202e" not in said
+    stdout = dcf("why", run).stdout
+    assert f"! {cause}: " in stdout or f"· {cause}: " in stdout
+    assert words in stdout
+    assert sum(stdout.count(f"{other}: ") for other, _ in CASES.values()) == 1, stdout
+    assert "\n  → " in stdout
+    assert "\x1b" not in stdout
+    assert "\u202e" not in stdout
 
 
 def test_why_for_programs(dcf: Dcf, world: World) -> None:
@@ -121,9 +121,9 @@ def test_a_run_that_is_over_and_one_that_is_not_there(dcf: Dcf, world: World) ->
 def test_why_of_a_failed_run_names_state_error_and_the_command_that_continues_it(dcf: Dcf, world: World) -> None:
     run = worker_missing(world)
     world.fail(run, "A", world.acquire(run, "A", "a-gone"), "Broken", "the tank is empty")
-    said = dcf("why", run).stdout
-    assert "A failed after 1 attempt: Broken: the tank is empty" in said
-    assert f"dcf retry {run}" in said
+    stdout = dcf("why", run).stdout
+    assert "A failed after 1 attempt: Broken: the tank is empty" in stdout
+    assert f"dcf retry {run}" in stdout
     world.finalize(run)
     assert f"dcf retry {run}" not in dcf("why", run).stdout, "a finalized run cannot be retried"
     assert json.loads(dcf("why", run, "--json").stdout)["findings"] == []
@@ -145,18 +145,18 @@ def no_clock(world: World) -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_clock")
 def test_a_clock_that_is_not_there(dcf: Dcf, world: World) -> None:
-    said = dcf("why", clock_is_late(world)).stdout
-    assert "! clock_absent: No clock has ever looked" in said
-    assert "dcf store pulse" in said
+    stdout = dcf("why", clock_is_late(world)).stdout
+    assert "! clock_absent: No clock has ever looked" in stdout
+    assert "dcf store pulse" in stdout
 
 
 def test_events_by_state_type_and_time(dcf: Dcf, world: World) -> None:
     run = started(world, chain("A", "B"), agents={"A": "a-1"})
     world.do(run, "A", "a-1")
-    said = dcf(
+    parts = dcf(
         "runs", "events", run, "--state", "A", "--type", "LeaseAcquired", "--type", "StateSucceeded"
     ).stdout.split("\n")
-    assert [line.split()[1] for line in said if line] == ["LeaseAcquired", "StateSucceeded"]
+    assert [line.split()[1] for line in parts if line] == ["LeaseAcquired", "StateSucceeded"]
     assert dcf("runs", "events", run, "--since", "1h").stdout == dcf("runs", "events", run).stdout != ""
     assert dcf("runs", "events", run, "--until", "2001-01-01T00:00:00Z").stdout == ""
     newest = dcf("runs", "events", run, "--newest", "--json").stdout.splitlines()

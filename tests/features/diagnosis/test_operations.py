@@ -42,7 +42,7 @@ def found(world: World, run: str, state: str | None = None) -> list[RunFinding]:
 def only(world: World, run: str, cause: Cause, state: str | None = None) -> RunFinding:
     """The one finding, which must be of this cause."""
     findings = found(world, run, state)
-    assert [one.cause for one in findings] == [cause], findings
+    assert [finding.cause for finding in findings] == [cause], findings
     return findings[0]
 
 
@@ -94,7 +94,7 @@ def test_a_ready_state_that_nobody_is_assigned_to(world: World) -> None:
 def test_a_state_whose_agent_was_told_and_never_came(world: World) -> None:
     run = started(world, chain("A", "B"), agents={"A": "a-gone"})
     finding = only(world, run, Cause.NOT_TAKEN)
-    assert "a-gone was told once" in finding.sentence
+    assert "a-gone was notified once" in finding.sentence
     assert "never seen" in finding.sentence
     assert finding.evidence["seen"] == {"a-gone": None}
     assert "`dcf worker FUNCTIONS.py --agent-id a-gone --state A`" in finding.remedy.sentence
@@ -140,7 +140,7 @@ def test_only_notifications_to_the_agent_that_is_named_are_counted(world: World)
     world.lifecycle.resolve(run, Resolve(state="A", agents=("a-now",)))
     world.notifications.deliver_all(run)
     finding = only(world, run, Cause.NOT_TAKEN)
-    assert "a-now was told once" in finding.sentence
+    assert "a-now was notified once" in finding.sentence
     world.make_due(run, "A")
     world.notifications.pulse()
     assert "a-now was told 2 times" in only(world, run, Cause.NOT_TAKEN).sentence
@@ -246,7 +246,7 @@ def test_an_expired_lease_that_nobody_took_over(world: World) -> None:
     world.make_due(run, "A")
     world.notifications.pulse()
     again = only(world, run, Cause.LEASE_EXPIRED)
-    assert "were told once" in again.sentence
+    assert "were notified once" in again.sentence
     world.acquire(run, "A", "a-2")
     only(world, run, Cause.LEASE_HELD)
 
@@ -329,7 +329,7 @@ def test_a_clock_that_is_late(world: World) -> None:
 def test_a_parallel_that_has_been_open_for_long_does_not_make_the_clock_late(world: World) -> None:
     run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}), agents={"L": "l-1", "R": "r-1"})
     world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
-    assert [one.cause for one in found(world, run)] == [Cause.NOT_TAKEN, Cause.NOT_TAKEN]
+    assert [item.cause for item in found(world, run)] == [Cause.NOT_TAKEN, Cause.NOT_TAKEN]
 
 
 def test_a_parallel_that_nobody_joins_is_the_clocks(world: World) -> None:

@@ -30,12 +30,12 @@ def test_a_redis_that_refuses_writes_is_the_only_finding(tmp_path: Path, trouble
         try:
             (finding,) = own.diagnosis.explain(run).findings
         except StoreUnavailable as error:
-            said = error.message
+            message = error.message
         else:
             assert (finding.cause, finding.stuck) == (Cause.STORE_REFUSES_WRITES, True)
             assert advised_command(finding.remedy) == "dcf doctor"
-            said = str(finding.evidence["error"])
-        assert said == trouble.said
+            message = str(finding.evidence["error"])
+        assert message == trouble.said
         trouble.end(server)
         only(own, run, Cause.NOT_TAKEN)
         own.connections.close()

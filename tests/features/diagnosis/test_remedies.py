@@ -128,7 +128,7 @@ def test_the_advised_command_clears_the_cause(dcf: Dcf, world: World, case: Call
     _, *words = shlex.split(advised_command(finding.remedy).replace("AGENT", "a-1"))
     done = dcf(*words, *(["--yes"] if {"release", "cancel"} & {*words[:2]} else []))
     assert done.exit_code == 0, done.output
-    assert [one.cause for one in world.diagnosis.explain(run).findings] == [after]
+    assert [finding.cause for finding in world.diagnosis.explain(run).findings] == [after]
 
 
 def test_the_advised_command_prints_the_errors_of_a_worker_that_keeps_failing(dcf: Dcf, world: World) -> None:
@@ -147,4 +147,4 @@ def test_an_expired_lease_is_taken_over_once_its_agents_were_told(dcf: Dcf, worl
     (finding,) = world.diagnosis.explain(run).findings
     assert finding.evidence["told_times"] == 1
     world.acquire(run, "A", "a-1")
-    assert [one.cause for one in world.diagnosis.explain(run).findings] == ["lease_held"]
+    assert [finding.cause for finding in world.diagnosis.explain(run).findings] == ["lease_held"]

@@ -37,10 +37,10 @@ async def test_no_lease_token_stands_in_an_explanation_or_in_the_events(tools: T
     secret = f"secret-{run_id}-token"
     await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1", lease_token=secret)
     explained = await tools.ok("explain_run", workflow_id=run_id)
-    told = await tools.ok("read_run_events", workflow_id=run_id)
+    answer = await tools.ok("read_run_events", workflow_id=run_id)
     assert "worker-1" in explained.text
-    assert "LeaseAcquired" in told.text
-    assert secret not in explained.text + told.text
+    assert "LeaseAcquired" in answer.text
+    assert secret not in explained.text + answer.text
 
 
 async def test_events_come_in_pages_by_state_and_type(tools: Tools, run_id: str) -> None:
@@ -52,7 +52,7 @@ async def test_events_come_in_pages_by_state_and_type(tools: Tools, run_id: str)
     newest = await tools.ok("read_run_events", workflow_id=run_id, newest_first=True)
     assert newest["events"] == whole[::-1]
     of_a = await tools.ok("read_run_events", workflow_id=run_id, states_json=["A"], types_json='["StateEntered"]')
-    assert [(one["type"], one["state"]) for one in of_a["events"]] == [("StateEntered", "A")]
+    assert [(event["type"], event["state"]) for event in of_a["events"]] == [("StateEntered", "A")]
     nothing = await tools.ok("read_run_events", workflow_id=run_id, until="2001-01-01T00:00:00Z")
     assert nothing["events"] == []
 
@@ -98,13 +98,13 @@ async def in_pages(tools: Tools, run_id: str) -> dict[str, Any]:
     """All parts of an export but its head, read part by part."""
     page = await tools.ok("export_run", workflow_id=run_id, limit=1)
     assert page["head"]["meta"]["workflow_id"] == run_id
-    found: dict[str, Any] = {"states": {}, **{name: [] for name in LISTS}}
+    in_pages: dict[str, Any] = {"states": {}, **{name: [] for name in LISTS}}
     while True:
-        found["states"] |= page["states"]
+        in_pages["states"] |= page["states"]
         for name in LISTS:
-            found[name] += page[name]
+            in_pages[name] += page[name]
         if page["next_cursor"] is None:
-            return found
+            return in_pages
         page = await tools.ok("export_run", workflow_id=run_id, limit=1, cursor=page["next_cursor"])
         assert page["head"] is None
 
@@ -120,22 +120,22 @@ async def test_an_export_has_the_usage_the_journal_and_the_artifacts_of_a_run(
         done |= {"new_status": "succeeded"}
         await tools.ok("update_workflow_control_plane", **done, usage_json={"tokens_in": 7, "model": "m"})
         for number in range(2):
-            given = {"workflow_id": run_id, "kind": "log", "agent_id": "worker-1", "key": f"k{number}"}
-            await tools.ok("add_journal_entry", **given, text=f"Line {number}.")
+            value = {"workflow_id": run_id, "kind": "log", "agent_id": "worker-1", "key": f"k{number}"}
+            await tools.ok("add_journal_entry", **value, text=f"Line {number}.")
         long = [(name, "x" * size * LONGEST_CONTENT + "x", "text") for name, size in (("c", 1), ("d", 2))]
         for name, content, kind in (("a", "short", "text"), ("b", "/w==", "binary"), *long):
-            given = {"workflow_id": run_id, "name": name, "content": content, "content_type": kind}
-            await tools.ok("put_artifact", **given)
+            value = {"workflow_id": run_id, "name": name, "content": content, "content_type": kind}
+            await tools.ok("put_artifact", **value)
         whole = await tools.ok("export_run", workflow_id=run_id)
         assert whole["head"]["usage"]["total"]["tokens_in"] == 7
         assert whole["head"]["usage"]["models"]["m"]["tokens_in"] == 7
         assert whole["states"]["A"]["usage"]["tokens_in"] == 7
-        assert [one["text"] for one in whole["journal"]] == ["Line 0.", "Line 1."]
+        assert [item["text"] for item in whole["journal"]] == ["Line 0.", "Line 1."]
         short, binary, *left_out = whole["artifacts"]
         assert (short["name"], short["size"], short["content"]) == ("a", 5, "short")
         assert (binary["content"], binary["encoding"]) == ("/w==", "base64")
-        assert [one["name"] for one in left_out if "content" not in one] == ["c", "d"]
-        assert [one["content_left_out"].partition(":")[0] for one in left_out] == [
+        assert [item["name"] for item in left_out if "content" not in item] == ["c", "d"]
+        assert [item["content_left_out"].partition(":")[0] for item in left_out] == [
             f"It has more than {LONGEST_CONTENT} bytes",
             "It is kept outside Redis",
         ]

@@ -48,9 +48,9 @@ def put(path: str, value: Any) -> Operation:
     return partial(json_edits.set_value, steps=parse_path(path), value=value)
 
 
-def changed(found: Changed | Refusal) -> Changed:
-    assert isinstance(found, Changed), found
-    return found
+def changed(changed: Changed | Refusal) -> Changed:
+    assert isinstance(changed, Changed), changed
+    return changed
 
 
 @pytest.fixture
@@ -74,18 +74,18 @@ def test_eight_threads_lose_no_change_of_a_document(real: World, key: str) -> No
         return seen
 
     seen = race(8, work)
-    found: Any = docs.read(key)
-    assert found["a"] == {"n": 80}
-    assert sorted(value for one in seen for value in one) == list(range(1, 81)), "no two were told the same number"
-    assert sorted(found["l"]) == [[number, turn] for number in range(8) for turn in range(10)]
-    assert found["own"] == {f"t{number}": 9 for number in range(8)}
+    result: Any = docs.read(key)
+    assert result["a"] == {"n": 80}
+    assert sorted(value for item in seen for value in item) == list(range(1, 81)), "no two were told the same number"
+    assert sorted(result["l"]) == [[number, turn] for number in range(8) for turn in range(10)]
+    assert result["own"] == {f"t{number}": 9 for number in range(8)}
 
 
 def test_of_eight_creators_one_creates(real: World, key: str) -> None:
     docs = documents(real)
-    found = race(8, lambda number: docs.create(wish(key), {"by": number}, overwrite=False))
-    (first,) = [number for number, one in enumerate(found) if isinstance(one, Changed)]
-    assert {one.code for one in found if isinstance(one, Refusal)} == {"already_exists"}
+    results = race(8, lambda number: docs.create(wish(key), {"by": number}, overwrite=False))
+    (first,) = [number for number, result in enumerate(results) if isinstance(result, Changed)]
+    assert {result.code for result in results if isinstance(result, Refusal)} == {"already_exists"}
     assert docs.read(key) == {"by": first}
 
 
@@ -168,8 +168,8 @@ def test_of_a_holder_and_a_hand_one_is_first(real: World) -> None:
             assert stored == {"n": 0}
 
 
-def _take_or_correct(world: World, run: str, number: int, who: int) -> object:
-    if who == 0:
+def _take_or_correct(world: World, run: str, number: int, person: int) -> object:
+    if person == 0:
         return world.try_acquire(run, "A")
     return documents(world).change(wish(world.store.keys(run).input("A")), put("n", number))
 
@@ -185,8 +185,8 @@ def test_hands_and_workers_do_not_lose_each_other_s_changes(real: World) -> None
                 real.do(run, state)
             return
         for turn in range(5):
-            found = docs.change(wish(meta), put(f"own.t{number}-{turn}", turn))
-            assert isinstance(found, Changed) or found.code == "terminal"
+            change = docs.change(wish(meta), put(f"own.t{number}-{turn}", turn))
+            assert isinstance(change, Changed) or change.code == "terminal"
 
     race(4, work)
     assert real.run_status(run).value == "succeeded"
@@ -221,8 +221,8 @@ def test_a_store_that_is_gone_is_named(real: World, worlds: Callable[..., World]
 def test_every_document_is_recognised_by_its_key_and_no_other_key_is(state: str) -> None:
     run = keys.RunKeys("run-1")
     for kind, make in (("state", run.state), ("input", run.input), ("output", run.output), ("items", run.items)):
-        found = document_of(make(state))
-        assert found == RunDocument(run=run, kind=kind, state=state)
+        document = document_of(make(state))
+        assert document == RunDocument(run=run, kind=kind, state=state)
         assert companion_keys.edit(make(state), "r").startswith("cp:idx:edit:{")
     for kind, key in (("meta", run.meta), ("definition", run.definition), ("audit", run.audit)):
         assert document_of(key) == RunDocument(run=run, kind=kind)

@@ -34,9 +34,9 @@ def keys(run: str) -> dict[str, str]:
 
 def everything(raw_redis: redis.Redis, run: str) -> dict[bytes, Any]:
     """All that is stored of a run."""
-    found: Any = raw_redis.keys(f"*wf:{run}:*")
+    keys: Any = raw_redis.keys(f"*wf:{run}:*")
     client: Any = raw_redis
-    return {key: content_of(client.execute_command, key) for key in sorted(found)}
+    return {key: content_of(client.execute_command, key) for key in sorted(keys)}
 
 
 def edits(application: Application, run: str) -> list[Happening]:
@@ -69,12 +69,12 @@ async def test_an_ended_state_is_read_with_every_field_that_it_had_while_it_was_
     ended = await value(tools, f"cp:wf:{run_id}:state:B")
     assert ended.keys() == open_state.keys()
     assert ended["lease"].keys() == open_state["lease"].keys()
-    assert {name for name, found in ended["lease"].items() if found is not None} == {"epoch"}
+    assert {name for name, result in ended["lease"].items() if result is not None} == {"epoch"}
     assert ended["waits_for"].keys() == {"A"}
     assert (await value(tools, f"cp:wf:{run_id}:state:B", "lease.token")) is None
     shown = (await tools.ok("read_workflow_control_plane", workflow_id=run_id))["states"]["B"]
-    told = {name: found for name, found in ended.items() if found is not None and name != "lease"}
-    assert told.items() <= shown.items()
+    details = {name: result for name, result in ended.items() if result is not None and name != "lease"}
+    assert details.items() <= shown.items()
     assert "lease" not in shown, "nobody holds it"
 
 
@@ -107,7 +107,7 @@ async def test_nobody_sees_a_lease_token(tools: Tools, operator: Tools, run_id: 
     await new_run(tools, run_id)
     await lease_on(tools, run_id, lease_token=CANARY)
     key = keys(run_id)["state"]
-    said = [
+    text = [
         await user.call(tool, redis_key=key, **arguments)
         for user in (tools, operator)
         for tool, arguments in (
@@ -122,7 +122,7 @@ async def test_nobody_sees_a_lease_token(tools: Tools, operator: Tools, run_id: 
             ("json_increment", {"path": "attempts", "delta": 1}),
         )
     ]
-    assert not any(CANARY in answer.text for answer in said)
+    assert not any(CANARY in answer.text for answer in text)
     assert await value(tools, key, "lease.token") == "***"
 
 
@@ -160,8 +160,8 @@ async def test_the_planner_of_a_run_records_who_does_what(tools: Tools, applicat
     await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-a")
     assert await value(tools, meta, "agents") == {"A": "worker-a", "B": "worker-d"}
     first, second = edits(application, run_id)
-    told = {"key": meta, "path": "$.agents", "operation": "json_set", "who": "planner-1"}
-    assert (first.data, first.state) == (told, None)
+    details = {"key": meta, "path": "$.agents", "operation": "json_set", "who": "planner-1"}
+    assert (first.data, first.state) == (details, None)
     assert second.data["operation"] == "json_merge"
 
 
@@ -276,9 +276,9 @@ async def test_an_operator_corrects_attempts_times_and_notes_of_an_open_state(
     await tools.refused("not_ready", "acquire_state_lease", **_wish(run_id))
     await operator.ok("json_delete", redis_key=key, path="not_before")
     await operator.ok("json_set", redis_key=key, path="ticket", value_json='"OPS-7"')
-    held = await tools.ok("acquire_state_lease", **_wish(run_id))
-    assert held["updated_state"]["ticket"] == "OPS-7"
-    assert held["updated_state"]["attempts"] == 1
+    answer = await tools.ok("acquire_state_lease", **_wish(run_id))
+    assert answer["updated_state"]["ticket"] == "OPS-7"
+    assert answer["updated_state"]["attempts"] == 1
     assert [edit.data["path"] for edit in edits(application, run_id)] == [
         "$.attempts",
         "$.not_before",
@@ -321,8 +321,8 @@ async def test_an_operator_corrects_the_input_of_a_state_before_it_is_taken(
 ) -> None:
     await new_run(tools, run_id, input_json={"order": 1})
     await operator.ok("json_set", redis_key=keys(run_id)["input"], path="order", value_json="2")
-    held = await tools.ok("acquire_state_lease", **_wish(run_id))
-    assert held["work"]["input"] == {"order": 2}
+    answer = await tools.ok("acquire_state_lease", **_wish(run_id))
+    assert answer["work"]["input"] == {"order": 2}
 
 
 async def test_what_is_over_stays_as_it_is(
@@ -381,14 +381,14 @@ async def test_after_any_edit_of_an_operator_documents_are_readable_and_the_run_
 ) -> None:
     await new_run(tools, run_id, TWO_TASKS)
     values: list[Any] = [None, True, -1, 3, "running", "worker-1", {}, [], {"A": "worker-1"}]
-    said: list[Answer] = []
+    answers: list[Answer] = []
     for kind in ("meta", "state"):
         for path in TEMPTING:
             for sent in values:
                 wish = {"redis_key": keys(run_id)[kind], "path": path}
-                said.append(await operator.call("json_set", **wish, value_json=json.dumps(sent)))
-                said.append(await operator.call("json_merge", **wish, patch_json={"x": sent}))
-    assert {answer.code for answer in said} <= {"ok", "invalid_edit", "wrong_type", "invalid_argument"}
+                answers.append(await operator.call("json_set", **wish, value_json=json.dumps(sent)))
+                answers.append(await operator.call("json_merge", **wish, patch_json={"x": sent}))
+    assert {answer.code for answer in answers} <= {"ok", "invalid_edit", "wrong_type", "invalid_argument"}
     client: Any = raw_redis
     meta = read_document(client.execute_command, keys(run_id)["meta"])
     state = read_document(client.execute_command, keys(run_id)["state"])

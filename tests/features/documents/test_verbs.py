@@ -121,8 +121,8 @@ def documents(raw_redis: redis.Redis) -> dict[str, Kept]:
     with raw_redis.pipeline(transaction=False) as asking:
         for name in names:
             asking.ttl(name)
-        found = zip(names, asking.execute(), strict=True)
-    return {name: Kept(None, life_s >= 0) for name, life_s in found if life_s != GONE_S}
+        result = zip(names, asking.execute(), strict=True)
+    return {name: Kept(None, life_s >= 0) for name, life_s in result if life_s != GONE_S}
 
 
 @pytest.mark.parametrize("key", FOREIGN_KEYS)
@@ -218,19 +218,19 @@ async def test_d89b_answers_and_documents_have_a_size(replica: Replica, key: str
         tools = await Tools.of(client)
         many = [f"entry-{number}" for number in range(10_000)]
         await made(tools, key, {"list": many, "text": "ü" * 10})
-        one = await tools.ok("json_set", redis_key=key, path="small", value_json="1")
-        assert (one["value_json"], one["doc_json"]) == ("1", None)
-        assert len(one.text) < 1000
+        answer = await tools.ok("json_set", redis_key=key, path="small", value_json="1")
+        assert (answer["value_json"], answer["doc_json"]) == ("1", None)
+        assert len(answer.text) < 1000
         long = await tools.ok("json_append", redis_key=key, path="list", value_json='"last"')
         assert (long["value_json"], long["length"]) == (None, 10_001)
         assert "json_read" in long.hint
-        found, cursor = [], 0
+        result, cursor = [], 0
         while cursor is not None:
             page = await tools.ok("json_read", redis_key=key, path="list", cursor=cursor)
             assert len(page.text) < 200_000
-            found += json.loads(page["value_json"])
+            result += json.loads(page["value_json"])
             cursor = page["next_cursor"]
-        assert found == [*many, "last"]
+        assert result == [*many, "last"]
         too_large = json.dumps("x" * 150_000)
         await tools.refused("too_large", "json_set", redis_key=key, path="more", value_json=too_large)
         await tools.refused("too_large", "json_create", initial_json=json.dumps("x" * 200_001))
@@ -301,16 +301,16 @@ async def test_a_place_with_nothing_reads_as_null_and_says_so(tools: Tools, key:
 
 async def test_a_delete_says_whether_there_was_something(tools: Tools, key: str) -> None:
     await made(tools, key, {"a": 1, "l": [1, 2]})
-    gone = await tools.ok("json_delete", redis_key=key, path="a")
+    answer = await tools.ok("json_delete", redis_key=key, path="a")
     nothing = await tools.ok("json_delete", redis_key=key, path="a")
-    assert (gone["status"], gone["changed"]) == ("deleted", True)
+    assert (answer["status"], answer["changed"]) == ("deleted", True)
     assert (nothing["status"], nothing["changed"]) == ("unchanged", False)
 
 
 async def test_a_document_that_is_deleted_is_gone(tools: Tools, key: str, raw_redis: redis.Redis) -> None:
     await made(tools, key, {"a": 1})
-    gone = await tools.ok("json_delete", redis_key=key, path="$", request_id="r")
-    assert (gone["status"], gone["changed"], gone["doc_json"]) == ("deleted", True, None)
+    answer = await tools.ok("json_delete", redis_key=key, path="$", request_id="r")
+    assert (answer["status"], answer["changed"], answer["doc_json"]) == ("deleted", True, None)
     assert not raw_redis.exists(key)
     assert (await tools.ok("json_delete", redis_key=key, path="$", request_id="r"))["repeated"]
     await tools.refused("not_found", "json_delete", redis_key=key, path="$")

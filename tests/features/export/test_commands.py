@@ -87,26 +87,30 @@ def run(world: World) -> str:
 
 def exported(dcf: Dcf, run: str, file: Path) -> dict[str, Any]:
     assert dcf("runs", "export", run, "--to", file).exit_code == 0
-    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return document
 
 
 def test_an_export_has_workflow_documents_and_history_and_no_lease_token(
     dcf: Dcf, world: World, run: str, tmp_path: Path
 ) -> None:
     world.journal.add_journal_entry(run, AddEntry(kind=EntryKind.LOG, text="I began.", agent="l-1", key="k"))
-    found = exported(dcf, run, tmp_path / "run.json")
-    assert ([one["text"] for one in found["journal"]], found["artifacts"], found["usage"]) == (["I began."], [], None)
-    assert (found["format"], found["version"], found["workflow_id"]) == ("dcf-run", 1, run)
-    assert set(found["definition"]["asl"]["States"]) == {"Each", "Both", "End"}
-    ended = [found["states"][f"Each/{index}/S"] for index in range(3)]
-    assert [one["status"] for one in ended] == ["succeeded", "failed", "succeeded"]
+    result = exported(dcf, run, tmp_path / "run.json")
+    assert ([item["text"] for item in result["journal"]], result["artifacts"], result["usage"]) == (
+        ["I began."],
+        [],
+        None,
+    )
+    assert (result["format"], result["version"], result["workflow_id"]) == ("dcf-run", 1, run)
+    assert set(result["definition"]["asl"]["States"]) == {"Each", "Both", "End"}
+    ended = [result["states"][f"Each/{index}/S"] for index in range(3)]
+    assert [item["status"] for item in ended] == ["succeeded", "failed", "succeeded"]
     assert (ended[0]["input"], ended[0]["output"]) == (0, {"html": HOSTILE})
-    assert "Both/0/L" in found["states"]
-    assert [one["type"] for one in found["events"]] == world.event_types(run)
+    assert "Both/0/L" in result["states"]
+    assert [event["type"] for event in result["events"]] == world.event_types(run)
     text = (tmp_path / "run.json").read_text("utf-8")
     assert SECRET not in text
-    assert found["states"]["Both/0/L"]["lease"]["token"] == "***"
+    assert result["states"]["Both/0/L"]["lease"]["token"] == "***"
 
 
 def test_an_exported_run_is_shown_without_redis(dcf: Dcf, run: str, tmp_path: Path) -> None:
@@ -122,9 +126,13 @@ def test_an_exported_run_is_shown_without_redis(dcf: Dcf, run: str, tmp_path: Pa
     standing = json.loads(dcf("graph", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)
     assert standing["maps"]["Each"] == {"size": 3, "done": 3, "failed": 1}
     why = json.loads(dcf("why", run, "--json").stdout)
-    told = json.loads(dcf("why", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)
-    assert [one["cause"] for one in told["findings"]] == [one["cause"] for one in why["findings"]]
-    assert [one["state"] for one in told["findings"]] == [one["state"] for one in why["findings"]] != []
+    document = json.loads(dcf("why", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)
+    assert [finding["cause"] for finding in document["findings"]] == [finding["cause"] for finding in why["findings"]]
+    assert (
+        [finding["state"] for finding in document["findings"]]
+        == [finding["state"] for finding in why["findings"]]
+        != []
+    )
     assert "held" in dcf("why", "--file", file, "Both/0/L", REDIS_URL=NOWHERE).stdout
     events = dcf("runs", "events", run, "--json").stdout
     assert dcf("runs", "events", "--file", file, "--json", REDIS_URL=NOWHERE).stdout == events
@@ -142,29 +150,31 @@ def test_the_page_fetches_nothing_runs_nothing_and_shows_everything(
 ) -> None:
     file, page = tmp_path / "run.json", tmp_path / "run.html"
     exported(dcf, run, file)
-    what = ["--file", file] if of_a_file else [run]
+    subject = ["--file", file] if of_a_file else [run]
     assert (
-        dcf("runs", "export", *what, "--html", "--to", page, **({"REDIS_URL": NOWHERE} if of_a_file else {})).exit_code
+        dcf(
+            "runs", "export", *subject, "--html", "--to", page, **({"REDIS_URL": NOWHERE} if of_a_file else {})
+        ).exit_code
         == 0
     )
     text = page.read_text("utf-8")
-    found = Page(text)
-    assert not {"script", "img", "link", "iframe", "object", "base", "form", "a"} & set(found.tags)
-    assert not [name for name, _ in found.attributes if name.startswith("on") or name in {"src", "href", "action"}]
+    result = Page(text)
+    assert not {"script", "img", "link", "iframe", "object", "base", "form", "a"} & set(result.tags)
+    assert not [name for name, _ in result.attributes if name.startswith("on") or name in {"src", "href", "action"}]
     assert "default-src 'none'" in text
     assert SECRET not in text
     assert "\u202e" not in text
     assert "\x1b" not in text
-    assert found.tags.count("svg") == 1
-    assert (found.wrong, found.open) == ([], []), "every tag is closed where it belongs"
-    ids = [value for name, value in found.attributes if name == "id"]
+    assert result.tags.count("svg") == 1
+    assert (result.wrong, result.open) == ([], []), "every tag is closed where it belongs"
+    ids = [value for name, value in result.attributes if name == "id"]
     assert len(ids) == len(set(ids))
-    assert {ET.fromstring(one).tag for one in re.findall(r"<svg.*?</svg>", text, re.DOTALL)}
+    assert {ET.fromstring(item).tag for item in re.findall(r"<svg.*?</svg>", text, re.DOTALL)}
     assert "@media print" in text
     assert "url(" not in text
     assert "@import" not in text
     for shown in (run, "Each/1/S", "Both/0/L", "Broken", "LeaseAcquired", "onerror=alert(1)", "lease_held"):
-        assert shown in found.text, shown
+        assert shown in result.text, shown
 
 
 def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves_out(
@@ -174,9 +184,9 @@ def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves
     monkeypatch.setattr("dcf.cli.reading.export._EVENTS_SHOWN", 100)
     document = workflow({"Each": each({"S": task()}, MaxConcurrency=1000)})
     run = started(world, document, run_input=list(range(450)), agents={"S": "s-1"})
-    found = exported(dcf, run, tmp_path / "run.json")
-    assert len(found["states"]) == 451
-    assert len(found["events"]) == len(list(world.history_of(run)))
+    result = exported(dcf, run, tmp_path / "run.json")
+    assert len(result["states"]) == 451
+    assert len(result["events"]) == len(list(world.history_of(run)))
     dcf("runs", "export", run, "--html", "--to", tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text("utf-8")
     assert "This page has the first 100 states; the JSON export has all." in text
@@ -199,12 +209,12 @@ def test_a_file_that_is_no_export_is_refused(dcf: Dcf, tmp_path: Path, broken: s
 
 def test_an_export_that_somebody_changed_by_hand_is_shown_as_far_as_it_goes(dcf: Dcf, run: str, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    found = exported(dcf, run, file)
-    found["states"]["Each"] = {"status": 7, "started_at": "noon", "attempts": "many", "agents": 3}
-    found["explanation"] = {"findings": [{"cause": 1}, 2]}
-    found["events"].append({"type": None})
-    found["definition"] = {"asl": 1}
-    file.write_text(json.dumps(found))
+    result = exported(dcf, run, file)
+    result["states"]["Each"] = {"status": 7, "started_at": "noon", "attempts": "many", "agents": 3}
+    result["explanation"] = {"findings": [{"cause": 1}, 2]}
+    result["events"].append({"type": None})
+    result["definition"] = {"asl": 1}
+    file.write_text(json.dumps(result))
     for command in (("show",), ("why",), ("runs", "export", "--html")):
         assert dcf(*command, "--file", file, REDIS_URL=NOWHERE).exit_code == 0
     assert dcf("graph", "--file", file, REDIS_URL=NOWHERE).exit_code == 2

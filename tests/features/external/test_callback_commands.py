@@ -44,9 +44,9 @@ def test_a_task_is_kept_alive_and_answered_and_every_face_says_so(dcf: Dcf, worl
 @pytest.mark.usefixtures("dcf")
 def test_a_token_on_standard_input_fails_the_task(world: World, asking: str) -> None:
     token = world.given(asking, "Ask")["token"]
-    given = ("--error", "No", "--cause", "why", "--usage", '{"tokens_out": 7}')
-    told = call("states", "fail", "-", *given, stdin=f"{token}\n")
-    assert told.exit_code == 0
+    value = ("--error", "No", "--cause", "why", "--usage", '{"tokens_out": 7}')
+    answer = call("states", "fail", "-", *value, stdin=f"{token}\n")
+    assert answer.exit_code == 0
     assert world.run_status(asking) is RunStatus.FAILED
     used = call("runs", "usage", asking, "--json").stdout
     assert json.loads(used)["total"]["tokens_out"] == 7

@@ -29,8 +29,8 @@ async def asking(tools: Tools, resource: str = "dcf:callback.waitForTaskToken") 
 
 async def token_of(tools: Tools, run: str) -> str:
     read = await tools.ok("read_workflow_control_plane", workflow_id=run, states_json=["A"])
-    found: str = read["inputs"]["A"]["token"]
-    return found
+    token: str = read["inputs"]["A"]["token"]
+    return token
 
 
 async def test_a_callback_succeeds_once(tools: Tools) -> None:
@@ -61,18 +61,18 @@ async def test_a_token_that_nobody_made_is_refused(tools: Tools) -> None:
 async def test_a_worker_gets_the_token_with_its_lease_and_its_completion_waits(tools: Tools) -> None:
     run = await asking(tools, "mail.waitForTaskToken")
     worker = {"workflow_id": run, "state": "A", "owner_agent_id": "worker-1"}
-    held = await tools.ok("acquire_state_lease", **worker)
-    assert held["work"]["task_token"] == held["work"]["input"]["token"]
-    handed = {"workflow_id": run, "state": "A", "lease_token": held["lease"]["token"], "new_status": "succeeded"}
+    answer = await tools.ok("acquire_state_lease", **worker)
+    assert answer["work"]["task_token"] == answer["work"]["input"]["token"]
+    handed = {"workflow_id": run, "state": "A", "lease_token": answer["lease"]["token"], "new_status": "succeeded"}
     done = await tools.ok("update_workflow_control_plane", **handed, output_json={"sent": True})
     assert (done["next_states"], done["output_written"]) == ([], False)
     assert (done["updated_state"]["status"], done["updated_state"]["type"]) == ("running", "Callback")
     await tools.refused("not_ready", "acquire_state_lease", **worker)
     explained = await tools.ok("explain_run", workflow_id=run)
-    (found,) = (one for one in explained["findings"] if one["state"] == "A")
-    assert found["cause"] == "waiting_for_callback"
-    assert "`send_task_result(outcome=success)`" in found["remedy"]["sentence"]
-    await tools.ok("send_task_success", task_token=held["work"]["task_token"], output_json=1)
+    (result,) = (finding for finding in explained["findings"] if finding["state"] == "A")
+    assert result["cause"] == "waiting_for_callback"
+    assert "`send_task_result(outcome=success)`" in result["remedy"]["sentence"]
+    await tools.ok("send_task_success", task_token=answer["work"]["task_token"], output_json=1)
     claimed = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
     assert (claimed["state"], claimed["work"]["input"]) == ("B", 1)
     assert "task_token" not in claimed["work"]
@@ -80,11 +80,11 @@ async def test_a_worker_gets_the_token_with_its_lease_and_its_completion_waits(t
 
 async def test_several_are_handed_out_in_one_call(tools: Tools) -> None:
     run = await asking(tools, "mail.waitForTaskToken")
-    held = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
-    results = [{"state": "A", "lease_token": held["lease"]["token"], "output_json": None}]
+    answer = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
+    results = [{"state": "A", "lease_token": answer["lease"]["token"], "output_json": None}]
     done = await tools.ok("complete_states", workflow_id=run, results=results)
-    assert [one["code"] for one in done["completed"]] == ["ok"]
-    await tools.ok("send_task_success", task_token=held["work"]["task_token"], output_json=json.dumps("answer"))
+    assert [item["code"] for item in done["completed"]] == ["ok"]
+    await tools.ok("send_task_success", task_token=answer["work"]["task_token"], output_json=json.dumps("answer"))
 
 
 async def test_no_reading_tool_shows_the_secret_of_a_run(tools: Tools, raw_redis: Any) -> None:

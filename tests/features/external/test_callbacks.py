@@ -31,8 +31,8 @@ def asks(following: str | None = None, resource: str = DIRECT, **more: Any) -> D
 
 def token_of(world: World, run: str, state: str) -> str:
     """The token as its worker, or a reader of the run, finds it in the state's input."""
-    found: str = world.given(run, state)["token"]
-    return found
+    token: str = world.given(run, state)["token"]
+    return token
 
 
 def told(answer: object) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_what_is_no_genuine_token_is_refused_without_a_word_about_the_run(world:
     run = world.create(workflow({"A": asks()}))
     answers = [
         call(forged.replace("RUN", run))
-        for call in (world.callbacks.heartbeat, lambda one: world.callbacks.succeed(one, 1))
+        for call in (world.callbacks.heartbeat, lambda item: world.callbacks.succeed(item, 1))
     ]
     assert {code(answer) for answer in answers} == {"task_token_unknown"}
     assert world.doc(run, "A").waits_outside

@@ -26,9 +26,9 @@ def test_a_signal_ends_the_task_that_waits_for_it_and_an_early_one_is_kept(clien
     client.start(
         {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "Wait"}, "Wait": wait}}}, workflow_id=early
     )
-    kept = client.signal(early, "paid", "in advance")
-    assert (kept.kept, kept.number, kept.state) == (True, 1, None)
-    assert [(one.name, one.number) for one in client.get(early).signals] == [("paid", 1)]
+    signal = client.signal(early, "paid", "in advance")
+    assert (signal.kept, signal.number, signal.state) == (True, 1, None)
+    assert [(item.name, item.number) for item in client.get(early).signals] == [("paid", 1)]
     client.resolve(early, "A", output="done")
     assert client.result(early) == "in advance"
 
@@ -54,9 +54,9 @@ def waiting_for_a_callback(client: Client, run_id: str, agent: str) -> str:
     """A run whose function has handed its task token out, and that token."""
     tokens: list[str] = []
     sends = one_state(Resource="mail.waitForTaskToken", Parameters={"token.$": "$$.Task.Token"}, HeartbeatSeconds=600)
-    with client.serve({"Wait": lambda given: tokens.append(given["token"])}, agent):
+    with client.serve({"Wait": lambda value: tokens.append(value["token"])}, agent):
         client.start(sends, workflow_id=run_id, agents=agent)
-        wait_until(lambda: any(one.type == "CallbackAwaited" for one in client.events(run_id)))
+        wait_until(lambda: any(event.type == "CallbackAwaited" for event in client.events(run_id)))
     return tokens[0]
 
 

@@ -22,8 +22,8 @@ def test_a_signal_ends_the_state_that_waits_for_it(dcf: Dcf, world: World, tmp_p
     assert "waits for a signal 'paid' since" in " ".join(dcf("why", run).stdout.split())
     payload = tmp_path / "payload.json"
     payload.write_text('{"amount": 7}')
-    told = dcf("runs", "signal", run, "paid", "--payload", payload, "--reason", "bank", "--request-id", "b-1").stdout
-    assert told == f"paid ended Paid of {run}.\n"
+    stdout = dcf("runs", "signal", run, "paid", "--payload", payload, "--reason", "bank", "--request-id", "b-1").stdout
+    assert stdout == f"paid ended Paid of {run}.\n"
     assert world.meta(run)["output"] == {"amount": 7}
     again = json.loads(dcf("runs", "signal", run, "paid", "--payload", payload, "--request-id", "b-1", "--json").stdout)
     assert (again["repeated"], again["state"], again["number"]) == (True, "Paid", 1)
@@ -61,7 +61,7 @@ def test_children_are_listed_below_their_parent_and_name_it(dcf: Dcf, world: Wor
     assert child["parent"] == run
     assert f"child of: {run}, state Inner" in dcf("show", child["workflow_id"]).stdout
     world.notifications.deliver_all(child["workflow_id"])
-    told = " ".join(dcf("why", run).stdout.split())
-    assert f"waits for a child run '{child['workflow_id']}' since" in told
-    assert "State 'Do' is ready" in told
+    details = " ".join(dcf("why", run).stdout.split())
+    assert f"waits for a child run '{child['workflow_id']}' since" in details
+    assert "State 'Do' is ready" in details
     assert dcf("cancel", run, "--yes").exit_code == 0

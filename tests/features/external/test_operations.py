@@ -48,7 +48,7 @@ def kept(world: World, run: str) -> Signals:
 
 def taken(world: World, run: str) -> list[int]:
     """The numbers of the signals that states took, in order."""
-    return [one.data["number"] for one in world.events(run) if one.data.get("via") == "signal"]
+    return [event.data["number"] for event in world.events(run) if event.data.get("via") == "signal"]
 
 
 def pass_time(world: World, seconds: int) -> None:
@@ -72,7 +72,7 @@ def test_a_signal_ends_the_state_that_waits_for_it(world: World) -> None:
 def test_a_signal_that_comes_early_is_kept_and_taken_by_the_state_as_it_is_entered(world: World) -> None:
     run = world.create(work_then_wait())
     assert sent(world.signals.send(run, "paid", {"amount": 12}))["kept"] is True
-    assert [one.payload for one in kept(world, run).kept] == [{"amount": 12}]
+    assert [item.payload for item in kept(world, run).kept] == [{"amount": 12}]
     world.do(run, "Work")
     assert world.run_status(run) is RunStatus.SUCCEEDED
     assert world.meta(run)["output"] == {"amount": 12}
@@ -255,11 +255,11 @@ def test_a_state_that_was_entered_between_the_look_and_the_transaction_gets_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = world.create(work_then_wait())
-    token, found = world.acquire(run, "Work"), SignalSending._waiting
+    token, waiting = world.acquire(run, "Work"), SignalSending._waiting
     todo = [lambda: world.complete(run, "Work", token, {})]
 
     def looked(self: SignalSending, *about: str) -> tuple[str, int] | None:
-        seen = found(self, *about)
+        seen = waiting(self, *about)
         if todo:
             todo.pop()()
         return seen
@@ -290,15 +290,15 @@ def test_many_senders_and_one_worker_lose_and_double_nothing(world: World) -> No
         threading.Thread(target=lambda at=at: [world.signals.send(run, "paid", {"n": at + i}) for i in range(3)])
         for at in (0, 3, 6)
     ]
-    for one in senders:
-        one.start()
+    for sender in senders:
+        sender.start()
     done = 0
     while done < 9:
         if world.doc(run, "Work").is_ready and world.doc(run, "Work").status is Status.PENDING:
             world.do(run, "Work", output={})
             done += 1
-    for one in senders:
-        one.join()
+    for sender in senders:
+        sender.join()
     while world.doc(run, "Work").status is not Status.PENDING:
         pass
     assert sorted(taken(world, run)) == list(range(1, 10))
@@ -317,9 +317,9 @@ def test_a_sender_that_dies_before_any_commit_has_sent_all_or_nothing(timely: Wo
 def test_a_diagnosis_names_the_signal(world: World) -> None:
     run = world.create(workflow({"Paid": waits("paid-7")}))
     world.plane.kick_off(run, "go")
-    (found,) = world.diagnosis.explain(run).findings
-    assert (found.cause, found.evidence["signal"], found.stuck) == (Cause.WAITING_FOR_SIGNAL, "paid-7", False)
-    assert "a signal 'paid-7' since" in found.sentence
+    (finding,) = world.diagnosis.explain(run).findings
+    assert (finding.cause, finding.evidence["signal"], finding.stuck) == (Cause.WAITING_FOR_SIGNAL, "paid-7", False)
+    assert "a signal 'paid-7' since" in finding.sentence
 
 
 def test_the_item_that_follows_a_tolerated_failure_takes_a_kept_signal(world: World) -> None:

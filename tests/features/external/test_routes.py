@@ -28,14 +28,14 @@ def site(replica: Replica) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 @pytest.fixture(scope="module")
 def alone(replica: Replica) -> Iterator[str]:
-    with serving(build_http_app(replica(auth="keys", task_tokens="alone"))) as found:
-        yield found
+    with serving(build_http_app(replica(auth="keys", task_tokens="alone"))) as server_url:
+        yield server_url
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def token(site: Application, request: pytest.FixtureRequest) -> str:
         retention_s=None, max_attempts=10,
     )  # fmt: skip
     site.control_plane.create(wish)
-    found: str = site.control_plane.read(run, ("A",)).inputs["A"]["token"]
-    return found
+    token: str = site.control_plane.read(run, ("A",)).inputs["A"]["token"]
+    return token
 
 
 def key(site: Application, *scopes: Scope) -> dict[str, str]:
@@ -76,15 +76,17 @@ def test_with_a_key_a_token_is_answered_once(site: Application, url: str, token:
     assert again.json()["repeated"] is True
     used = post(url, "failure", {"task_token": token, "error": "No"}, **worker)
     assert (used.status_code, used.json()["code"]) == (409, "task_token_used")
-    gone = post(url, "heartbeat", {"task_token": token}, **worker)
-    assert (gone.status_code, gone.json()["code"]) == (410, "task_token_outdated")
-    assert all(found.headers["cache-control"] == "no-store" for found in (done, used, gone))
-    assert all(token not in found.text for found in (done, used, gone))
+    answered = post(url, "heartbeat", {"task_token": token}, **worker)
+    assert (answered.status_code, answered.json()["code"]) == (410, "task_token_outdated")
+    assert all(result.headers["cache-control"] == "no-store" for result in (done, used, answered))
+    assert all(token not in result.text for result in (done, used, answered))
 
 
 def test_a_failure_names_its_error(site: Application, url: str, token: str) -> None:
-    told = post(url, "failure", {"task_token": token, "error": "No", "cause": "why"}, **key(site, Scope.WORK)).json()
-    assert (told["state_status"], told["run_status"]) == ("failed", "failed")
+    document = post(
+        url, "failure", {"task_token": token, "error": "No", "cause": "why"}, **key(site, Scope.WORK)
+    ).json()
+    assert (document["state_status"], document["run_status"]) == ("failed", "failed")
 
 
 def test_without_a_key_or_its_scope_nothing_is_served(site: Application, url: str, token: str) -> None:
@@ -129,10 +131,10 @@ def test_a_body_without_a_key_is_short(alone: str, token: str) -> None:
     ],
 )
 def test_a_body_that_is_wrong_is_refused_in_words(site: Application, url: str, body: bytes, status: int) -> None:
-    told = post(url, "success", body, **key(site, Scope.WORK))
-    assert told.status_code == status, told.text
-    assert told.json()["error"]
-    assert told.json()["hint"]
+    answered = post(url, "success", body, **key(site, Scope.WORK))
+    assert answered.status_code == status, answered.text
+    assert answered.json()["error"]
+    assert answered.json()["hint"]
 
 
 def test_it_is_checked_where_a_request_comes_from_and_what_it_is(site: Application, url: str, token: str) -> None:
@@ -155,10 +157,10 @@ def test_calls_beyond_the_rate_are_refused(replica: Replica, token: str) -> None
 
 @rows("settings", [{"read_only": True}, {"toolsets": ("execution",)}])
 def test_a_server_that_does_not_offer_the_tools_has_no_such_address(replica: Replica, settings: dict[str, Any]) -> None:
-    with serving(build_http_app(replica(auth="keys", task_tokens="alone", **settings))) as found:
-        assert post(found, "heartbeat", {"task_token": "a"}).status_code == 404
+    with serving(build_http_app(replica(auth="keys", task_tokens="alone", **settings))) as server_url:
+        assert post(server_url, "heartbeat", {"task_token": "a"}).status_code == 404
 
 
 def test_on_loopback_without_keys_the_local_user_is_served(replica: Replica, token: str) -> None:
-    with serving(build_http_app(replica(auth="off"))) as found:
-        assert post(found, "success", {"task_token": token}).status_code == 200
+    with serving(build_http_app(replica(auth="off"))) as server_url:
+        assert post(server_url, "success", {"task_token": token}).status_code == 200

@@ -14,7 +14,7 @@ def problems(resource: str, **fields: Any) -> list[tuple[str, str]]:
     try:
         read_definition(workflow({"A": {"Type": "Task", "Resource": resource, "End": True, **fields}}))
     except InvalidDefinition as found:
-        return [(one.path.rpartition("/")[2], one.code) for one in found.problems]
+        return [(problem.path.rpartition("/")[2], problem.code) for problem in found.problems]
     return []
 
 

@@ -32,7 +32,7 @@ async def test_kept_signals_are_seen_in_what_is_read_of_a_run(tools: Tools, run_
     await new_run(tools, run_id, workflow(before), agents_map_json={})
     assert (await tools.ok("send_signal", workflow_id=run_id, name="paid", payload_json=1))["kept"] is True
     read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
-    assert [(one["number"], one["name"]) for one in read["meta"]["signals"]] == [(1, "paid")]
+    assert [(signal["number"], signal["name"]) for signal in read["meta"]["signals"]] == [(1, "paid")]
     await tools.refused("unknown_signal", "send_signal", workflow_id=run_id, name="pad")
 
 

@@ -19,12 +19,12 @@ def project() -> str:
 def told(dcf: Dcf, *arguments: object, code: int = 0) -> dict[str, Any]:
     shown = dcf(*arguments, "--json")
     assert shown.exit_code == code, shown.output
-    found: dict[str, Any] = json.loads(shown.stdout)
-    return found
+    document: dict[str, Any] = json.loads(shown.stdout)
+    return document
 
 
 def test_a_finding_from_its_beginning_to_its_end(dcf: Dcf, project: str) -> None:
-    given = (
+    value = (
         "Prices lack a currency",
         "7 is not 7 EUR. C++",
         "--severity",
@@ -34,11 +34,11 @@ def test_a_finding_from_its_beginning_to_its_end(dcf: Dcf, project: str) -> None
         "--project",
         project,
     )
-    made = told(dcf, "findings", "add", *given)
+    made = told(dcf, "findings", "add", *value)
     finding_id = made["finding"]["finding_id"]
-    assert (made["existed"], told(dcf, "findings", "add", *given)["existed"]) == (False, True)
-    found = dcf("findings", "ls", "c++", "--project", project, "--only-own")
-    assert all(word in found.stdout for word in (finding_id, "Prices lack a currency", "high", "#api", "1 of 1"))
+    assert (made["existed"], told(dcf, "findings", "add", *value)["existed"]) == (False, True)
+    finished = dcf("findings", "ls", "c++", "--project", project, "--only-own")
+    assert all(word in finished.stdout for word in (finding_id, "Prices lack a currency", "high", "#api", "1 of 1"))
     better = told(dcf, "findings", "add", "Prices need one", "EUR.", "--project", project)["finding"]["finding_id"]
     done = dcf("findings", "update", finding_id, "--superseded-by", better, "--reason", "better", "--as", "ann")
     assert (done.exit_code, "is changed" in done.stdout) == (0, True)

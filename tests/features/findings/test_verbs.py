@@ -30,22 +30,28 @@ async def added(tools: Tools, title: str, **more: Any) -> str:
 
 
 def titles(answer: Answer) -> list[str]:
-    return [one["title"] for one in answer["findings"]]
+    return [finding["title"] for finding in answer["findings"]]
 
 
 async def test_a_finding_is_kept_once_found_read_and_deleted(tools: Tools, operator: Tools, project: str) -> None:
-    asked = wish(tags_json=["api", "money"], project=project, location_json={"file": "a.py", "line": 7}, agent_id="ann")
-    made = await tools.ok("add_finding", **asked)
+    request = wish(
+        tags_json=["api", "money"], project=project, location_json={"file": "a.py", "line": 7}, agent_id="ann"
+    )
+    made = await tools.ok("add_finding", **request)
     assert (made["existed"], made["changed"]) == (False, True)
-    again = await tools.ok("add_finding", **asked)
+    again = await tools.ok("add_finding", **request)
     assert (again["existed"], again["changed"], again["finding"]) == (True, False, made["finding"])
-    found = await tools.ok("search_findings", project=project, text="currency", include_global=False)
-    assert titles(found) == [asked["title"]]
-    assert (found["total"], found["total_is_exact"], found["next_cursor"]) == (1, True, None)
-    one = await tools.ok("get_finding", finding_id=made["finding"]["finding_id"])
-    assert one["finding"]["location"] == {"file": "a.py", "line": 7}
-    assert (one["finding"]["scope"], one["finding"]["author"], one["finding"]["status"]) == ("project", "ann", "active")
-    finding_id = one["finding"]["finding_id"]
+    answer = await tools.ok("search_findings", project=project, text="currency", include_global=False)
+    assert titles(answer) == [request["title"]]
+    assert (answer["total"], answer["total_is_exact"], answer["next_cursor"]) == (1, True, None)
+    item = await tools.ok("get_finding", finding_id=made["finding"]["finding_id"])
+    assert item["finding"]["location"] == {"file": "a.py", "line": 7}
+    assert (item["finding"]["scope"], item["finding"]["author"], item["finding"]["status"]) == (
+        "project",
+        "ann",
+        "active",
+    )
+    finding_id = item["finding"]["finding_id"]
     deleted = await operator.ok("delete_finding", finding_id=finding_id, reason="a test")
     assert (deleted["existed"], deleted["status"]) == (True, "deleted")
     repeated = await operator.ok("delete_finding", finding_id=finding_id)
@@ -66,8 +72,8 @@ async def test_project_query_misses_global(tools: Tools, project: str) -> None:
     word = secrets.token_hex(4)
     for title, more in (("own", {"project": project}), ("all", {"scope": "global"}), ("other", {"project": "x"})):
         await added(tools, f"{title} {word}", **more)
-    found = await tools.ok("search_findings", project=project, text=word)
-    assert titles(found) == [f"all {word}", f"own {word}"]
+    answer = await tools.ok("search_findings", project=project, text=word)
+    assert titles(answer) == [f"all {word}", f"own {word}"]
     alone = await tools.ok("search_findings", project=project, text=word, include_global=False)
     assert titles(alone) == [f"own {word}"]
     assert titles(await tools.ok("search_findings", scope="global", text=word)) == [f"all {word}"]
@@ -78,16 +84,16 @@ async def test_project_query_misses_global(tools: Tools, project: str) -> None:
 async def test_search_raises_on_c_plus_plus(tools: Tools, project: str, text: str) -> None:
     """No text is an error; a name with signs is found."""
     await added(tools, "The C++ build of foo-bar is slow", project=project)
-    found = await tools.ok("search_findings", project=project, text=text, include_global=False)
-    assert len(found["findings"]) == (1 if text in {"c++", "foo-bar", "", " "} else 0)
+    answer = await tools.ok("search_findings", project=project, text=text, include_global=False)
+    assert len(answer["findings"]) == (1 if text in {"c++", "foo-bar", "", " "} else 0)
 
 
 async def test_offset_without_limit(tools: Tools, project: str) -> None:
     """It works: the page has as many rows as its own limit allows."""
     for number in range(4):
         await added(tools, f"finding {number}", project=project)
-    found = await tools.ok("search_findings", project=project, offset=1, include_global=False)
-    assert titles(found) == ["finding 2", "finding 1", "finding 0"]
+    answer = await tools.ok("search_findings", project=project, offset=1, include_global=False)
+    assert titles(answer) == ["finding 2", "finding 1", "finding 0"]
     assert titles(await tools.ok("search_findings", project=project, offset=3, limit=5, text="finding")) == [
         "finding 0"
     ]
@@ -113,7 +119,7 @@ async def test_filters_are_met_all_together(tools: Tools, project: str) -> None:
     await added(tools, "one", project=project, severity="high", tags_json=["a"], workflow_id=run)
     await added(tools, "two", project=project, severity="low", tags_json=["a", "b"], category="speed")
     await added(tools, "three", project=project, severity="info", tags_json=["b"])
-    for asked, expected in (
+    for request, expected in (
         ({"severity": "high"}, ["one"]),
         ({"severity": ["high", "info"]}, ["three", "one"]),
         ({"tags_json": ["a", "b"]}, ["three", "two", "one"]),
@@ -122,8 +128,8 @@ async def test_filters_are_met_all_together(tools: Tools, project: str) -> None:
         ({"run": run}, ["one"]),
         ({"status": "deprecated"}, []),
     ):
-        found = await tools.ok("search_findings", project=project, include_global=False, **asked)
-        assert titles(found) == expected, asked
+        answer = await tools.ok("search_findings", project=project, include_global=False, **request)
+        assert titles(answer) == expected, request
 
 
 async def test_a_finding_of_a_run_is_of_the_runs_project(tools: Tools, project: str) -> None:
@@ -140,10 +146,10 @@ async def test_pages_go_on_where_the_last_one_ended(tools: Tools, project: str) 
     for number in range(5):
         await added(tools, f"finding {number}", project=project)
     for text in (None, "finding"):
-        asked = {"project": project, "include_global": False, "limit": 2, "text": text}
-        first = await tools.ok("search_findings", **asked)
-        second = await tools.ok("search_findings", **asked, cursor=first["next_cursor"])
-        third = await tools.ok("search_findings", **asked, cursor=second["next_cursor"])
+        request = {"project": project, "include_global": False, "limit": 2, "text": text}
+        first = await tools.ok("search_findings", **request)
+        second = await tools.ok("search_findings", **request, cursor=first["next_cursor"])
+        third = await tools.ok("search_findings", **request, cursor=second["next_cursor"])
         shown = titles(first) + titles(second) + titles(third)
         assert (shown, third["next_cursor"]) == ([f"finding {number}" for number in (4, 3, 2, 1, 0)], None)
         assert {answer["total"] for answer in (first, second, third)} == {5}
@@ -196,8 +202,8 @@ async def test_a_key_of_a_project_sees_its_findings_and_global_ones_and_changes_
     bound = replace(key_of(Scope.READ, Scope.WORK, Scope.PLAN, Scope.OPERATE), project=project)
     made = await ask(application, bound, "add_finding", **wish(f"own {word}"))
     assert made["finding"]["project"] == project
-    found = await ask(application, bound, "search_findings", text=word)
-    assert titles(found) == [f"own {word}", f"shared {word}"]
+    answer = await ask(application, bound, "search_findings", text=word)
+    assert titles(answer) == [f"own {word}", f"shared {word}"]
     assert (await ask(application, bound, "search_findings", text=word, project="elsewhere")).code == "forbidden"
     assert (await ask(application, bound, "get_finding", finding_id=foreign)).code == "unknown_finding"
     assert (await ask(application, bound, "get_finding", finding_id=shared)).code == "ok"

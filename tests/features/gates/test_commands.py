@@ -55,20 +55,20 @@ def test_the_command_that_is_printed_judges_as_it_stands(dcf: Dcf, world: World,
 
 
 def test_what_somebody_may_judge_is_found_across_runs_page_by_page(dcf: Dcf, world: World) -> None:
-    who = f"paula-{secrets.token_hex(4)}"
-    review = {**REVIEW, "reviewers": [who]}
+    text = f"paula-{secrets.token_hex(4)}"
+    review = {**REVIEW, "reviewers": [text]}
     runs = []
     for _ in range(2):
         run = world.create(workflow({"A": {"Type": "Task", "Gates": [review], "End": True}}), agents={"A": "ann"})
         world.try_complete(run, "A", world.acquire(run, "A", "ann"), output={"text": "x" * 9000})
         runs.append(run)
-    first = dcf("gates", "ls", "--as", who, "--limit", 1)
+    first = dcf("gates", "ls", "--as", text, "--limit", 1)
     assert f"`dcf gates ls {runs[0]} A` shows the output." in first.stdout
     assert "the same command with --cursor" in " ".join(first.stderr.split())
-    cursor = json.loads(dcf("gates", "ls", "--as", who, "--limit", 1, "--json").stdout)["next_cursor"]
+    cursor = json.loads(dcf("gates", "ls", "--as", text, "--limit", 1, "--json").stdout)["next_cursor"]
     assert (
         f"dcf gates decide {runs[1]} A review"
-        in dcf("gates", "ls", "--as", who, "--limit", 1, "--cursor", cursor).stdout
+        in dcf("gates", "ls", "--as", text, "--limit", 1, "--cursor", cursor).stdout
     )
     assert "x" * 9000 in dcf("gates", "ls", runs[0], "A").stdout
     assert dcf("gates", "ls", "--as", "nobody").stdout == "Nothing waits for a verdict.\n"
@@ -106,8 +106,8 @@ def test_what_waits_is_shown_and_judged(dcf: Dcf, world: World, run: str) -> Non
 
 
 def test_an_override_stands_in_the_history_with_its_reason(dcf: Dcf, world: World, run: str) -> None:
-    told = dcf("gates", "override", run, "A", "--reason", "checked by phone", "--as", "olga")
-    assert told.stdout == f"Gate review of A of {run}: override. The state is succeeded.\n"
+    finished = dcf("gates", "override", run, "A", "--reason", "checked by phone", "--as", "olga")
+    assert finished.stdout == f"Gate review of A of {run}: override. The state is succeeded.\n"
     history = dcf("runs", "events", run, "--type", "GateOverridden").stdout
     assert "checked by phone" in history
     assert "olga" in history

@@ -66,14 +66,16 @@ def judge(
     output = more.pop("output", GOOD)
     request_id = more.pop("request_id", None)
     failing = more.pop("failing", CRITERIA[:1] if verdict == "fail" else ())
-    criteria = tuple(Judged(criterion=one, passed=one not in failing, feedback="mend") for one in CRITERIA)
-    who = more.pop("judge", Judge(name=by, may_work=True))
+    criteria = tuple(
+        Judged(criterion=criterion, passed=criterion not in failing, feedback="mend") for criterion in CRITERIA
+    )
+    judge = more.pop("judge", Judge(name=by, may_work=True))
     ruling = Ruling(
         state="A",
         gate=gate,
         verdict=verdict,
         sha256=more.pop("sha256", content_sha256(output)),
-        by=who,
+        by=judge,
         criteria=more.pop("criteria", criteria if gate == "review" and verdict != "unavailable" else ()),
         **more,
     )
@@ -94,8 +96,8 @@ def test_an_output_waits_for_its_review_and_the_passing_verdict_completes_the_st
     assert code(submit(world, run, token)) == "review_running"
     assert world.doc(run, "A").kind == "Gate"
     assert world.doc(run, "B").status == "pending"
-    told = ok(judge(world, run))
-    assert (told["state_status"], told["next_states"]) == ("succeeded", ["B"])
+    answer = ok(judge(world, run))
+    assert (answer["state_status"], answer["next_states"]) == ("succeeded", ["B"])
     assert world.statuses(run) == {"A": "succeeded", "B": "pending"}
     assert world.given(run, "B") == GOOD
     world.do(run, "B", "ben")
@@ -120,7 +122,7 @@ def test_rework_goes_back_to_the_same_worker_with_the_failed_criteria_only(world
     assert ok(judge(world, run, verdict="fail"))["state_status"] == "running"
     answer = submit(world, run, token)
     assert isinstance(answer, HeldUp)
-    assert (answer.code, [one["criterion"] for one in answer.failed_criteria]) == ("needs_work", [CRITERIA[0]])
+    assert (answer.code, [item["criterion"] for item in answer.failed_criteria]) == ("needs_work", [CRITERIA[0]])
     assert answer.failed_criteria[0] == {
         "gate": "review",
         "criterion": CRITERIA[0],
@@ -145,9 +147,9 @@ def test_the_worker_is_told_of_rework_and_the_reviewers_of_their_work(world: Wor
     judge(world, run, verdict="fail", by="rob")
     assert not world.notifications.is_current(event)
     world.notifications.pulse()
-    told = [one for one in world.messages("ann") if one["type"] == "needs_work"]
-    assert [one["failed_criteria"][0]["criterion"] for one in told] == [CRITERIA[0]]
-    assert world.notifications.is_current(told[0])
+    details = [message for message in world.messages("ann") if message["type"] == "needs_work"]
+    assert [item["failed_criteria"][0]["criterion"] for item in details] == [CRITERIA[0]]
+    assert world.notifications.is_current(details[0])
 
 
 @rows(("more", "asked"), [({}, ["rita"]), ({"author_may_review": True}, ["ann", "rita"])])
@@ -195,8 +197,8 @@ def test_the_last_failure_fails_the_state_with_an_error_that_catch_handles(world
     catch = {"Catch": [{"ErrorEquals": ["DCF.GateFailed"], "Next": "B"}]}
     run, token = begun(world, {**REVIEW, "max_attempts": 1}, **catch)
     submit(world, run, token)
-    told = ok(judge(world, run, verdict="fail"))
-    assert (told["state_status"], told["next_states"]) == ("failed", ["B"])
+    answer = ok(judge(world, run, verdict="fail"))
+    assert (answer["state_status"], answer["next_states"]) == ("failed", ["B"])
     assert world.given(run, "B")["Error"] == "DCF.GateFailed"
 
 
@@ -227,7 +229,7 @@ def test_other_content_needs_a_new_verdict(world: World) -> None:
     judge(world, run)
     other = {"text": "other"}
     assert code(submit(world, run, token, other)) == "review_running"
-    assert [one.name for one in open_gates(world.gates.cases(run)[0].doc)] == ["review", "tests"]
+    assert [open_gate.name for open_gate in open_gates(world.gates.cases(run)[0].doc)] == ["review", "tests"]
     assert code(judge(world, run)) == "content_changed"
     assert ok(judge(world, run, output=other))["waits_for"] == ["tests"]
 
@@ -247,12 +249,12 @@ def test_only_the_named_reviewers_judge(world: World, by: str, more: dict[str, A
 
 
 def test_the_author_is_not_the_reviewer_unless_the_gate_says_so(world: World) -> None:
-    anybody = {name: value for name, value in REVIEW.items() if name != "reviewers"}
-    run, token = begun(world, anybody)
+    values = {name: value for name, value in REVIEW.items() if name != "reviewers"}
+    run, token = begun(world, values)
     submit(world, run, token)
     assert code(judge(world, run, by="ann")) == "author_may_not_review"
     ok(judge(world, run, by="bob"))
-    run, token = begun(world, {**anybody, "author_may_review": True})
+    run, token = begun(world, {**values, "author_may_review": True})
     submit(world, run, token)
     ok(judge(world, run, by="ann"))
 
@@ -262,8 +264,8 @@ def test_the_overall_verdict_is_worked_out_from_the_criteria(world: World) -> No
     submit(world, run, token)
     assert code(judge(world, run, criteria=())) == "invalid_verdict"
     assert code(judge(world, run, verdict="fail", failing=())) == "invalid_verdict"
-    told = ok(judge(world, run, verdict="pass", failing=CRITERIA[1:]))
-    assert (told["verdict"], told["state_status"]) == ("fail", "running")
+    answer = ok(judge(world, run, verdict="pass", failing=CRITERIA[1:]))
+    assert (answer["verdict"], answer["state_status"]) == ("fail", "running")
 
 
 def test_a_verdict_is_applied_once_and_a_second_one_is_told_that_nobody_waits(world: World) -> None:
@@ -305,19 +307,19 @@ def test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_en
     run, token = begun(world, COMMAND)
     submit(world, run, token)
     for number in range(1, 4):
-        told = ok(judge(world, run, "tests", "unavailable", by="ann", request_id=f"n{number}"))
-        assert told["state_status"] == "running"
+        answer = ok(judge(world, run, "tests", "unavailable", by="ann", request_id=f"n{number}"))
+        assert answer["state_status"] == "running"
         gated = submission_of(world.doc(run, "A"))
         assert gated is not None
-        (one,) = gated.open
+        (item,) = gated.open
         if number < 3:
-            assert one.rests
+            assert item.rests
             set_member(
                 world.ask, world.store.keys(run).state("A"), ("gated", "open", 0, "due"), "2001-01-01T00:00:00.000000Z"
             )
             world.make_due(run, "A")
             world.notifications.pulse()
-    assert one.by_people
+    assert item.by_people
     assert code(judge(world, run, "tests", by="ann")) == "not_a_reviewer"
     assert ok(judge(world, run, "tests", judge=Judge(name="pam", is_person=True)))["state_status"] == "succeeded"
 
@@ -336,8 +338,8 @@ def test_override_reason_lost(world: World) -> None:
     """The history and the record have the reason of an override and the person who overrode."""
     run, token = begun(world, REVIEW)
     submit(world, run, token)
-    told = ok(override(world, run, "review"))
-    assert (told["verdict"], told["state_status"], told["next_states"]) == ("override", "succeeded", ["B"])
+    answer = ok(override(world, run, "review"))
+    assert (answer["verdict"], answer["state_status"], answer["next_states"]) == ("override", "succeeded", ["B"])
     (event,) = [event for event in world.events(run) if event.type == "GateOverridden"]
     assert (event.data["reason"], event.data["overridden_by"], event.data["gate"]) == (
         "checked by phone",
@@ -345,9 +347,9 @@ def test_override_reason_lost(world: World) -> None:
         "review",
     )
     assert event.data["content_sha256"] == content_sha256(GOOD)
-    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
-    assert kept is not None
-    assert kept.waived["review"]["reason"] == "checked by phone"
+    gate_record = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
+    assert gate_record is not None
+    assert gate_record.waived["review"]["reason"] == "checked by phone"
 
 
 @rows("caller", [{"by": "ann"}, {"by": "olga", "caller": "key:ann"}])
@@ -390,7 +392,7 @@ def test_an_override_beforehand_holds_for_this_visit_only(world: World) -> None:
     assert ok(override(world, run, "review"))["state_status"] == "running"
     submit(world, run, token)
     (case,) = world.gates.cases(run)
-    assert [one.name for one in open_gates(case.doc)] == ["tests"]
+    assert [open_gate.name for open_gate in open_gates(case.doc)] == ["tests"]
     assert code(override(world, run, "nothing")) == "no_such_gate"
 
 
@@ -399,7 +401,7 @@ def test_an_override_of_one_gate_leaves_the_others(world: World) -> None:
     submit(world, run, token)
     assert ok(override(world, run, "review"))["waits_for"] == ["tests"]
     (case,) = world.gates.cases(run)
-    assert [one.name for one in open_gates(case.doc)] == ["tests"]
+    assert [open_gate.name for open_gate in open_gates(case.doc)] == ["tests"]
     assert code(judge(world, run)) == "not_judged"
 
 
@@ -413,20 +415,20 @@ def test_people_are_asked_only_once_commands_and_reviews_have_passed(world: Worl
     assert code(judge(world, run, "boss")) == "not_judged"
     assert ok(judge(world, run, "tests", judge=HELPER, facts={"exit_code": 0}))["waits_for"] == ["boss"]
     world.notifications.pulse()
-    assert [one["type"] for one in world.messages("bo")] == ["gate_opened"]
-    assert [one["type"] for one in world.messages("leads")] == ["gate_opened"]
-    criteria = tuple(Judged(criterion=one, passed=True) for one in CRITERIA)
+    assert [message["type"] for message in world.messages("bo")] == ["gate_opened"]
+    assert [message["type"] for message in world.messages("leads")] == ["gate_opened"]
+    criteria = tuple(Judged(criterion=criterion, passed=True) for criterion in CRITERIA)
     assert code(judge(world, run, "boss", by="bo", criteria=criteria)) == "not_a_reviewer"  # an agent of that name
-    somebody = Judge(name="lea", is_person=True, groups=frozenset({"leads"}))
-    assert ok(judge(world, run, "boss", judge=somebody, criteria=criteria))["state_status"] == "succeeded"
+    agent = Judge(name="lea", is_person=True, groups=frozenset({"leads"}))
+    assert ok(judge(world, run, "boss", judge=agent, criteria=criteria))["state_status"] == "succeeded"
 
 
 def test_the_exit_code_is_the_verdict_of_a_command(world: World) -> None:
     run, token = begun(world, COMMAND)
     submit(world, run, token)
     assert code(judge(world, run, "tests", "pass", by="ann")) == "invalid_verdict"
-    told = ok(judge(world, run, "tests", "pass", by="ann", facts={"exit_code": 2, "output_tail": "2 failed"}))
-    assert (told["verdict"], told["state_status"]) == ("fail", "running")
+    details = ok(judge(world, run, "tests", "pass", by="ann", facts={"exit_code": 2, "output_tail": "2 failed"}))
+    assert (details["verdict"], details["state_status"]) == ("fail", "running")
     answer = submit(world, run, token)
     assert isinstance(answer, HeldUp)
     assert answer.failed_criteria[0]["output_tail"] == "2 failed"
@@ -493,14 +495,14 @@ def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -
         gated = submission_of(world.doc(run, "A"))
         assert gated is not None
         assert (gated.open[0].asks, gated.open[0].by_people) == (asks, False)
-        assert [one["event_id"] for one in world.messages("rita")][-1].count(f"gate_opened.1-{asks}-") == 2
+        assert [message["event_id"] for message in world.messages("rita")][-1].count(f"gate_opened.1-{asks}-") == 2
     set_member(world.ask, key, ("gated", "open", 0, "due"), long_ago)
     world.make_due(run, "A")
     world.notifications.pulse()
     gated = submission_of(world.doc(run, "A"))
     assert gated is not None
     assert gated.open[0].by_people
-    assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # without a name: the planner
+    assert [message["type"] for message in world.messages("pat")] == ["gate_opened"]  # without a name: the planner
     assert ok(judge(world, run, judge=Judge(name="pat", may_plan=True)))["state_status"] == "succeeded"
 
 
@@ -568,7 +570,7 @@ def test_gates_inside_a_map_are_of_each_iteration(world: World) -> None:
         answer = world.try_complete(run, f"Each/{number}/Rate", token, output=GOOD)
         assert code(answer) == "review_running"
     for number in range(2):
-        criteria = tuple(Judged(criterion=one, passed=True) for one in CRITERIA)
+        criteria = tuple(Judged(criterion=criterion, passed=True) for criterion in CRITERIA)
         ruling = Ruling(
             state=f"Each/{number}/Rate",
             gate="review",
@@ -587,12 +589,12 @@ def test_gates_inside_a_map_are_of_each_iteration(world: World) -> None:
 
 def waiting(world: World, name: str, *groups: str) -> list[tuple[str, str]]:
     """The waiting outputs of this test's runs, page by page."""
-    found: list[tuple[str, str]] = []
+    waiting: list[tuple[str, str]] = []
     page = world.gates.waiting_for(GateQuery(limit=2, name=name, groups=groups))
     while True:
-        found += [(run, case.state) for run, case in page.rows if run in world.runs]
+        waiting += [(run, case.state) for run, case in page.rows if run in world.runs]
         if page.next_place is None:
-            return found
+            return waiting
         page = world.gates.waiting_for(GateQuery(limit=2, name=name, groups=groups, place=page.next_place))
 
 
@@ -652,7 +654,7 @@ def test_a_page_of_few_rows_goes_on_after_the_last_entry_that_was_looked_at(worl
 def test_the_reason_why_a_run_waits_names_gate_and_judge(world: World) -> None:
     run, token = begun(world, REVIEW)
     submit(world, run, token)
-    (finding,) = [one for one in world.diagnosis.explain(run).findings if one.state == "A"]
+    (finding,) = [finding for finding in world.diagnosis.explain(run).findings if finding.state == "A"]
     assert finding.cause is Cause.WAITING_FOR_VERDICT
     assert "gate 'review' (by 'rita' or 'rob')" in finding.sentence
     assert finding.remedy.tool == "list_gates"
@@ -735,8 +737,8 @@ def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_
     assert code(submit(timely, run, token)) == "review_running"
     if dies(timely, number, lambda: judge(timely, run)):
         assert timely.doc(run, "A").is_judged
-    told = judge(timely, run)
-    assert ok(told)["state_status"] == "succeeded"
+    details = judge(timely, run)
+    assert ok(details)["state_status"] == "succeeded"
     assert timely.event_types(run).count("GateDecided") == 1
     assert timely.event_types(run).count("GateOpened") == 1
 
@@ -755,17 +757,17 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
     for number in range(MOST_VERDICTS + 3):
         assert code(submit(world, run, token, {"txt": number})) == "needs_work"
-    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
-    assert kept is not None
-    assert len(kept.verdicts) == MOST_VERDICTS
+    gate_record = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
+    assert gate_record is not None
+    assert len(gate_record.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3
 
 
 @rows("gate", [REVIEW, SHAPE])
 def test_a_run_that_is_retried_after_a_gate_failed_has_all_its_tries_again(world: World, gate: Document) -> None:
     run, token = begun(world, {**gate, "max_attempts": 2})
-    for held in (token, None):
-        token = held or world.acquire(run, "A", "ann")
+    for holding in (token, None):
+        token = holding or world.acquire(run, "A", "ann")
         for number in range(2):
             bad = {"txt": number}
             submit(world, run, token, bad)
@@ -798,7 +800,7 @@ def test_the_issues_of_gates_and_budgets_come_after_all_that_stands_in_the_journ
     submit(timely, run, token, {"txt": 1}, usage=UsageReport(tokens_in=5))
     judge(timely, run, verdict="fail", output={"txt": 1})
     entries = timely.journal.read_journal(run, JournalQuery(limit=9)).entries[::-1]
-    assert [one.kind for one in entries] == ["log", "issue", "issue"], "as they were written"
+    assert [entry.kind for entry in entries] == ["log", "issue", "issue"], "as they were written"
     assert entries[0].at < entries[1].at < entries[2].at
 
 

@@ -56,7 +56,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
 
 
 def accepted(answers: list[Any]) -> int:
-    return sum(isinstance(one, RunAnswer) for one in answers)
+    return sum(isinstance(answer, RunAnswer) for answer in answers)
 
 
 def has_moved_on_once(world: World, run: str) -> bool:

@@ -62,9 +62,9 @@ def test_what_is_wrong_is_told_with_its_place(gate: Any, place: str, said: str) 
     gates, flaws = read_gates([gate])
     assert gates == ()
     assert any(tail == place and said in message for tail, message in flaws), flaws
-    with pytest.raises(InvalidDefinition) as found:
+    with pytest.raises(InvalidDefinition) as raised:
         read_definition(workflow([gate]))
-    assert any(one.path == f"/asl/States/A/Gates{place}" for one in found.value.problems)
+    assert any(problem.path == f"/asl/States/A/Gates{place}" for problem in raised.value.problems)
 
 
 def test_two_gates_have_two_names() -> None:

@@ -47,18 +47,18 @@ async def test_a_worker_delivers_a_reviewer_sends_back_and_then_lets_pass(tools:
     assert (waiting["name"], waiting["criteria"], waiting["output"]) == ("review", [CRITERION], GOOD)
     verdict = {"workflow_id": run, "state": "Write", "gate": "review", "content_sha256": waiting["content_sha256"]}
     bad = {"criterion": CRITERION, "passed": False, "feedback": "The second has none."}
-    told = await tools.ok("decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[bad])
-    assert told["verdict"] == "fail"
+    details = await tools.ok("decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[bad])
+    assert details["verdict"] == "fail"
     answer = await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json=GOOD)
     assert answer["failed_criteria"] == [{"gate": "review", **bad}]
     better = {"text": "better"}
     await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=better)
     (waiting,) = (await tools.ok("list_gates", workflow_id=run, state="Write"))["gates"]
     verdict["content_sha256"] = waiting["content_sha256"]
-    told = await tools.ok(
+    details = await tools.ok(
         "decide_gate", **verdict, verdict="pass", agent_id="rita", criteria=[{"criterion": CRITERION, "passed": True}]
     )
-    assert (told["state_status"], told["next_states"]) == ("succeeded", ["Done"])
+    assert (details["state_status"], details["next_states"]) == ("succeeded", ["Done"])
     again = await tools.ok("update_workflow_control_plane", **done, output_json=better)
     assert (again["repeated"], again["next_states"]) == (True, ["Done"])
     read = await tools.ok("read_workflow_control_plane", workflow_id=run, states_json=["Write"])
@@ -86,8 +86,8 @@ async def test_criteria_that_no_verdict_names_are_met_where_those_that_failed_ar
     await tools.refused("review_running", "update_workflow_control_plane", **done, output_json={"text": "cut"})
     (waiting,) = (await tools.ok("list_gates", workflow_id=holder["workflow_id"]))["gates"]
     verdict["content_sha256"] = waiting["content_sha256"]
-    told = await tools.ok("decide_gate", **verdict, verdict="pass", failed=[])
-    assert told["verdict"] == "pass"
+    details = await tools.ok("decide_gate", **verdict, verdict="pass", failed=[])
+    assert details["verdict"] == "pass"
 
 
 async def test_a_unit_of_a_run_that_grows_has_gates_too(tools: Tools) -> None:
@@ -104,8 +104,8 @@ async def test_a_unit_of_a_run_that_grows_has_gates_too(tools: Tools) -> None:
     (waiting,) = (await tools.ok("list_gates", workflow_id=run))["gates"]
     judged = [{"criterion": CRITERION, "passed": True}]
     verdict = {"workflow_id": run, "state": "Build", "gate": "review", "verdict": "pass", "agent_id": "rita"}
-    told = await tools.ok("decide_gate", **verdict, content_sha256=waiting["content_sha256"], criteria=judged)
-    assert (told["state_status"], told["next_states"]) == ("succeeded", ["Ship"])
+    answer = await tools.ok("decide_gate", **verdict, content_sha256=waiting["content_sha256"], criteria=judged)
+    assert (answer["state_status"], answer["next_states"]) == ("succeeded", ["Ship"])
     again = await tools.ok("update_workflow_control_plane", **done)
     assert again["repeated"] is True
 
@@ -138,7 +138,7 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
     assert (event["type"], event["criteria"], event["output"]) == ("gate_opened", [CRITERION], GOOD)
     assert (call["tool"], call["arguments"]["gate"]) == ("decide_gate", "review")
     mine = (await tools.ok("list_gates", agent_id=reviewer))["gates"]
-    assert [(one["workflow_id"], one["name"]) for one in mine if one["workflow_id"] == holder["workflow_id"]] == [
+    assert [(item["workflow_id"], item["name"]) for item in mine if item["workflow_id"] == holder["workflow_id"]] == [
         (holder["workflow_id"], "review")
     ]
     judged = call["arguments"] | {
@@ -151,7 +151,7 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
     assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
     assert heard["next"][0]["tool"] == "update_workflow_control_plane"
     mine = await tools.ok("get_my_assignment", agent_id=writer, workflow_id=holder["workflow_id"])
-    (state,) = [one for one in mine["states"] if one["state"] == "Write"]
+    (state,) = [state for state in mine["states"] if state["state"] == "Write"]
     assert (state["gates"][0]["name"], state["failed_criteria"][0]["criterion"]) == ("review", CRITERION)
 
 
@@ -162,12 +162,12 @@ async def test_an_old_event_of_a_state_does_not_take_it_from_the_process_that_me
     agents = {"agents_map_json": {"Write": writer, "Done": writer}}
     run = await new_run(tools, f"run-{secrets.token_hex(4)}", gated(SHAPE), **agents)
     await tools.ok("notify_next_worker_agent", workflow_id=run)
-    told = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=50, lease=False)
+    answer = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=50, lease=False)
     holder = {"workflow_id": run, "state": "Write", "owner_agent_id": writer}
     taken = await tools.ok("acquire_state_lease", **holder)
     done = {**holder, "lease_token": taken["lease"]["token"], "new_status": "succeeded"}
     await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json={"txt": 1})
-    application.inbox.give_back(writer, told["message_id"])
+    application.inbox.give_back(writer, answer["message_id"])
     heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=0)
     assert heard["status"] == "timeout"
     assert (await tools.ok("update_workflow_control_plane", **done, output_json=GOOD))["next_states"] == ["Done"]
@@ -180,8 +180,8 @@ async def test_an_override_needs_its_scope_and_a_reason(tools: Tools, operator: 
     wish = {"workflow_id": holder["workflow_id"], "state": "Write"}
     await tools.refused("forbidden", "override_gate", **wish, reason="checked by phone")
     await operator.refused("invalid_argument", "override_gate", **wish, reason="")
-    told = await operator.ok("override_gate", **wish, reason="checked by phone", agent_id="olga")
-    assert (told["verdict"], told["state_status"]) == ("override", "succeeded")
+    answer = await operator.ok("override_gate", **wish, reason="checked by phone", agent_id="olga")
+    assert (answer["verdict"], answer["state_status"]) == ("override", "succeeded")
     history = await tools.ok("read_run_events", workflow_id=holder["workflow_id"], types_json=["GateOverridden"])
     assert "checked by phone" in str(history["events"][0])
 
@@ -206,22 +206,22 @@ async def test_what_has_no_room_on_a_page_of_gates_is_on_the_next(replica: Calla
             done = {"workflow_id": run, "state": work["state"], "lease_token": work["lease_token"]}
             done |= {"new_status": "succeeded", "output_json": GOOD}
             await tools.refused("review_running", "update_workflow_control_plane", **done)
-        assert [one["workflow_id"] for one in await pages(tools, agent_id=reviewer)] == runs
-        assert [one["state"] for one in await pages(tools, workflow_id=run)] == names
-        assert [one["state"] for one in await pages(tools, workflow_id=run, limit=1)] == names
+        assert [page["workflow_id"] for page in await pages(tools, agent_id=reviewer)] == runs
+        assert [page["state"] for page in await pages(tools, workflow_id=run)] == names
+        assert [page["state"] for page in await pages(tools, workflow_id=run, limit=1)] == names
         await tools.refused("invalid_argument", "list_gates", workflow_id=run, cursor="odd")
 
 
-async def pages(tools: Tools, **asked: Any) -> list[dict[str, Any]]:
+async def pages(tools: Tools, **request: Any) -> list[dict[str, Any]]:
     """All that waits, page after page, each of which has room for some of it."""
-    found: list[dict[str, Any]] = []
+    pages: list[dict[str, Any]] = []
     page: dict[str, Any] = {}
     while not page or page["next_cursor"] is not None:
         place = {"cursor": page["next_cursor"]} if page else {}
-        page = (await tools.call("list_gates", **asked, **place)).payload
+        page = (await tools.call("list_gates", **request, **place)).payload
         assert 0 < len(page["gates"]) < 4
-        found += page["gates"]
-    return found
+        pages += page["gates"]
+    return pages
 
 
 async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Tools) -> None:
@@ -231,8 +231,10 @@ async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Too
     person = {"name": "person", "kind": "person", "people": [rita]}
     write = {"Type": "Task", "Instructions": text, "Gates": [review, person], "End": True}
     machine = {"QueryLanguage": "JSONata", "StartAt": "Write", "States": {"Write": write}}
-    given = {"topic": "leases", "pages": [1, 2]}
-    started = await tools.ok("start_run", workflow_json=machine, input_json=given, agents_map_json={"*": "worker-1"})
+    input_json = {"topic": "leases", "pages": [1, 2]}
+    started = await tools.ok(
+        "start_run", workflow_json=machine, input_json=input_json, agents_map_json={"*": "worker-1"}
+    )
     run, seen = started["workflow_id"], "Write about leases, 3 pages."
     worker = {"workflow_id": run, "state": "Write", "owner_agent_id": "worker-1"}
     work = (await tools.ok("acquire_state_lease", **worker))["work"]
@@ -241,8 +243,8 @@ async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Too
     await tools.refused("review_running", "update_workflow_control_plane", **done)
     opened = await tools.ok("await_workflow_event", agent_id=rita, timeout_s=50, lease=False)
     assert (opened["event"]["gate"], opened["event"]["instructions"]) == ("review", seen)
-    for asked in ({"workflow_id": run}, {"workflow_id": run, "state": "Write"}, {"agent_id": rita}):
-        (waiting,) = (await tools.ok("list_gates", **asked))["gates"]
+    for request in ({"workflow_id": run}, {"workflow_id": run, "state": "Write"}, {"agent_id": rita}):
+        (waiting,) = (await tools.ok("list_gates", **request))["gates"]
         assert (waiting["name"], waiting["instructions"]) == ("review", seen)
     verdict = {"workflow_id": run, "state": "Write", "gate": "review", "content_sha256": waiting["content_sha256"]}
     met = {"criterion": CRITERION, "passed": True}

@@ -13,12 +13,12 @@ USED = UsageReport(tokens_in=10)
 
 def listed(world: World, run: str, **query: object) -> list[tuple[str, str]]:
     status = query.get("status")
-    wanted = status if isinstance(status, WorkStatus) else None
+    expected = status if isinstance(status, WorkStatus) else None
     agent = query.get("agent")
     page = world.work.find_work(
-        WorkQuery(limit=10, run=run, status=wanted, agent=agent if isinstance(agent, str) else None)
+        WorkQuery(limit=10, run=run, status=expected, agent=agent if isinstance(agent, str) else None)
     )
-    return [(one.state, str(one.status)) for one in page.items]
+    return [(item.state, str(item.status)) for item in page.items]
 
 
 def test_what_is_judged_is_in_review_and_of_who_submitted_it(real: World) -> None:

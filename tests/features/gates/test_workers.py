@@ -25,8 +25,8 @@ def workflow(gate: dict[str, Any]) -> dict[str, Any]:
 
 
 def started(tools: DirectTools, gate: dict[str, Any], agent: str) -> str:
-    found = tools.call("start_run", workflow_json=workflow(gate), agents_map_json={"Write": agent})
-    return str(found["workflow_id"])
+    answer = tools.call("start_run", workflow_json=workflow(gate), agents_map_json={"Write": agent})
+    return str(answer["workflow_id"])
 
 
 def judge(application: Application, run: str, *, passed: bool) -> None:
@@ -50,7 +50,7 @@ def is_judged(application: Application, run: str) -> bool:
 def test_a_function_works_again_on_what_was_sent_back_and_is_told_what_failed(application: Application) -> None:
     agent, seen = f"writer-{secrets.token_hex(4)}", list[Any]()
 
-    def write(given: Any, context: TaskContext) -> Mapping[str, Any]:
+    def write(value: Any, context: TaskContext) -> Mapping[str, Any]:
         seen.append(context.brief.get("failed_criteria"))
         return {"text": len(seen)}
 
@@ -69,6 +69,6 @@ def test_a_function_works_again_on_what_was_sent_back_and_is_told_what_failed(ap
             stop.set()
             serving.join(LONG)
     assert seen[0] is None
-    assert [one["feedback"] for one in seen[1]] == ["None has."]
+    assert [item["feedback"] for item in seen[1]] == ["None has."]
     read = application.runs.read(run, ("Write",))
     assert (read.status.value, read.states["Write"].doc.status.value) == ("succeeded", "succeeded")

@@ -17,7 +17,7 @@ def test_a_run_is_opened_given_units_and_closed(dcf: Dcf) -> None:
     assert "waits for Build" in dcf("show", run).output
     assert "Build" in dcf("graph", run).output
     assert dcf("runs", "close", run, "--yes").exit_code != 0, "units are open"
-    told = (
+    details = (
         "--achievement",
         "Built",
         "--achievement",
@@ -30,11 +30,11 @@ def test_a_run_is_opened_given_units_and_closed(dcf: Dcf) -> None:
     closing = ("runs", "close", run, "--yes", "--force", "--status", "partial", "--json")
     assert "--metrics is no JSON object" in dcf(*closing, "--metrics", "[12]").stderr
     assert "achievements is no list" in dcf(*closing, "--achievement", "").stderr
-    closed = json.loads(dcf(*closing, *told).output)
+    closed = json.loads(dcf(*closing, *details).output)
     assert (closed["run_status"], closed["left"]) == ("partial", 2)
-    kept = json.loads(dcf("runs", "export", run).stdout)["meta"]["closing"]
-    assert (kept["achievements"], kept["limitations"]) == (["Built", "Signed"], ["Untested"])
-    assert kept["metrics"] == {"tests": 12}
+    stored = json.loads(dcf("runs", "export", run).stdout)["meta"]["closing"]
+    assert (stored["achievements"], stored["limitations"]) == (["Built", "Signed"], ["Untested"])
+    assert stored["metrics"] == {"tests": 12}
     assert "partial" in dcf("show", run).output
 
 
@@ -55,8 +55,8 @@ def test_a_run_is_opened_in_a_project_with_its_input_and_limits(dcf: Dcf) -> Non
     assert run in dcf("ls", "--project", project, "--json").output
     meta = json.loads(dcf("runs", "export", run).stdout)["meta"]
     assert (meta["input"], meta["retention_s"], meta["max_attempts"]) == ([7], 60, 3)
-    wanted = ("runs", "open", "release", "--within", run, "--request-id", f"once-{run}", "--json")
-    inside, again = json.loads(dcf(*wanted).output), json.loads(dcf(*wanted).output)
+    expected = ("runs", "open", "release", "--within", run, "--request-id", f"once-{run}", "--json")
+    inside, again = json.loads(dcf(*expected).output), json.loads(dcf(*expected).output)
     assert (again["workflow_id"], again["existed"]) == (inside["workflow_id"], True)
     refused = dcf("runs", "open", "release", "--unit", "Build")
     assert refused.exit_code != 0

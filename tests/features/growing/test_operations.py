@@ -71,8 +71,8 @@ def test_a_unit_that_fails_does_not_fail_the_run_and_its_planner_hears_of_it(rea
     assert real.run_status(run) is RunStatus.RUNNING
     assert real.statuses(run) == {"A": "failed", "B": "pending"}
     real.notifications.deliver(run)
-    (told,) = [event for event in real.messages("boss") if event["type"] == "note"]
-    assert "retry_unit" in told["text"]
+    (details,) = [event for event in real.messages("boss") if event["type"] == "note"]
+    assert "retry_unit" in details["text"]
     check(server, run)
 
 
@@ -145,8 +145,8 @@ def test_what_is_not_done_with_a_run_that_grows_is_refused_in_words(real: World)
     server = Server(real)
     run = server.open({"name": "A"})
     server.finish(run, "A")
-    asked = Rerun(workflow_id=real.name(), run_input=(), from_state=None, agents={}, created_by="local", reason=None)
-    assert code(real.starting.rerun(run, asked)) == "cannot_rerun"
+    rerun = Rerun(workflow_id=real.name(), run_input=(), from_state=None, agents={}, created_by="local", reason=None)
+    assert code(real.starting.rerun(run, rerun)) == "cannot_rerun"
     assert code(real.corrections.correct_result(run, Correct(state="A", output=2))) == "grows"
 
 
@@ -165,23 +165,23 @@ def test_a_closed_run_is_finalized_and_deleted_with_all_its_keys(real: World) ->
 
 
 def test_another_server_knows_of_units_that_were_added_since(real: World) -> None:
-    one, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
-    run = one.open({"name": "A"})
+    first, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
+    run = first.open({"name": "A"})
     assert other.world.statuses(run) == {"A": "pending"}
-    one.add(run, {"name": "B", "depends_on": ["A"]})
+    first.add(run, {"name": "B", "depends_on": ["A"]})
     assert other.world.do(run, "A").next_states == ("B",)
-    one.add(run, {"name": "C", "instructions": "Do it."})
+    first.add(run, {"name": "C", "instructions": "Do it."})
     assert isinstance(other.world.claim(run, "w"), Leased)
     assert other.world.statuses(run) == {"A": "succeeded", "B": "running", "C": "pending"}
 
 
 def test_a_run_that_is_opened_again_under_its_name_is_another(real: World) -> None:
-    one, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
-    run = one.open({"name": "Old"})
+    first, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
+    run = first.open({"name": "Old"})
     assert other.world.statuses(run) == {"Old": "pending"}
-    one.close(run, status=RunStatus.FAILED, force=True)
+    first.close(run, status=RunStatus.FAILED, force=True)
     assert isinstance(real.retention.delete(run), Deleted)
-    one.open({"name": "New"}, run=run)
+    first.open({"name": "New"}, run=run)
     assert other.world.statuses(run) == {"New": "pending"}
     assert isinstance(other.try_add(run, {"name": "More", "depends_on": ["New"]}), Added)
 
@@ -191,8 +191,8 @@ def test_a_unit_goes_to_the_agents_that_it_names(real: World) -> None:
     run = server.open({"name": "A", "agents": ["ann", "bob"]})
     assert isinstance(real.claim(run, "cyd"), NothingReady)
     real.notifications.deliver(run)
-    told = [[event["target_state"] for event in real.messages(agent)] for agent in ("ann", "bob", "cyd")]
-    assert told == [["A"], ["A"], []], "all of the pool are told"
+    details = [[event["target_state"] for event in real.messages(agent)] for agent in ("ann", "bob", "cyd")]
+    assert details == [["A"], ["A"], []], "all of the pool are told"
     assert isinstance(real.claim(run, "ann"), Leased)
 
 
@@ -224,11 +224,11 @@ def test_a_unit_that_redis_lost_is_not_known_any_more_and_can_be_added_again(rea
     """A power loss takes back the last write; the server has continued with its memory."""
     server = Server(real)
     run = server.open({"name": "A"})
-    kept = {key: real.ask("DUMP", key) for key in real.keys_of(run)}
+    replies = {key: real.ask("DUMP", key) for key in real.keys_of(run)}
     server.add(run, {"name": "B"})
     assert set(real.docs(run)) == {"A", "B"}
     real.ask("DEL", *real.keys_of(run))
-    for key, dump in kept.items():
+    for key, dump in replies.items():
         real.ask("RESTORE", key, 0, dump)
     assert server.add(run, {"name": "B"}).outcome.answer["added"] == ["B"]
     check(server, run)
@@ -320,8 +320,8 @@ def test_an_operator_ends_a_unit_that_waits_for_its_review(real: World, how: str
     run = server.open({"name": "A", "gates": [REVIEW]}, {"name": "B", "depends_on": ["A"]})
     assert code(real.try_complete(run, "A", real.acquire(run, "A"), output=1)) == "review_running"
     assert code(real.lifecycle.resolve(run, wish_of("A", agents=("ann",)))) == "not_ready", "it has a holder"
-    told: dict[str, Any] = {how: 2 if how == "output" else "Wrong" if how == "error" else True}
-    assert isinstance(real.lifecycle.resolve(run, wish_of("A", **told)), RunAnswer)
+    details: dict[str, Any] = {how: 2 if how == "output" else "Wrong" if how == "error" else True}
+    assert isinstance(real.lifecycle.resolve(run, wish_of("A", **details)), RunAnswer)
     doc = real.doc(run, "A")
     ends = {"output": "succeeded", "skip": "skipped", "error": "failed"}
     assert (doc.status, doc.kind, doc.attached) == (ends[how], None, ())

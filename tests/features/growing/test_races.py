@@ -25,52 +25,52 @@ def servers(real: World) -> tuple[Server, Server]:
 
 
 def at_once(pool: ThreadPoolExecutor, *calls: Callable[[], Any]) -> Sequence[Any]:
-    return [one.result() for one in [pool.submit(call) for call in calls]]
+    return [updated.result() for updated in [pool.submit(call) for call in calls]]
 
 
 def test_two_agents_claim_one_unit(servers: tuple[Server, Server]) -> None:
-    one, other = servers
-    run = one.open()
+    first, other = servers
+    run = first.open()
     with ThreadPoolExecutor(2) as pool:
         for number in ROUNDS:
-            one.add(run, {"name": f"U{number}"})
-            found = at_once(pool, partial(one.world.claim, run, "a"), partial(other.world.claim, run, "b"))
-            (winner,) = [answer for answer in found if isinstance(answer, Leased)]
-            assert isinstance(next(answer for answer in found if answer is not winner), NothingReady)
-            one.world.complete(run, f"U{number}", winner.doc.lease.token)
-    check(one, run)
+            first.add(run, {"name": f"U{number}"})
+            result = at_once(pool, partial(first.world.claim, run, "a"), partial(other.world.claim, run, "b"))
+            (winner,) = [answer for answer in result if isinstance(answer, Leased)]
+            assert isinstance(next(answer for answer in result if answer is not winner), NothingReady)
+            first.world.complete(run, f"U{number}", winner.doc.lease.token)
+    check(first, run)
 
 
 def test_two_agents_add_and_claim_the_same_unit(servers: tuple[Server, Server]) -> None:
-    one, other = servers
-    run = one.open()
+    first, other = servers
+    run = first.open()
     with ThreadPoolExecutor(2) as pool:
         for number in ROUNDS:
             unit = {"name": f"U{number}", "claim": True}
-            found = at_once(
-                pool, partial(one.try_add, run, unit, owner="a"), partial(other.try_add, run, unit, owner="b")
+            result = at_once(
+                pool, partial(first.try_add, run, unit, owner="a"), partial(other.try_add, run, unit, owner="b")
             )
-            won = [answer for answer in found if isinstance(answer, Added)]
-            lost = [answer for answer in found if isinstance(answer, Refusal)]
+            won = [answer for answer in result if isinstance(answer, Added)]
+            lost = [answer for answer in result if isinstance(answer, Refusal)]
             assert (len(won), [refusal.code for refusal in lost]) == (1, ["lease_held"])
             assert len(won[0].leases) == 1
-    check(one, run)
+    check(first, run)
 
 
 def test_a_group_is_sealed_while_a_unit_is_added(servers: tuple[Server, Server]) -> None:
-    one, other = servers
+    first, other = servers
     outcomes = set()
     with ThreadPoolExecutor(2) as pool:
         for _ in ROUNDS:
-            run = one.open({"name": "G", "kind": "group"}, {"name": "After", "depends_on": ["G"]})
+            run = first.open({"name": "G", "kind": "group"}, {"name": "After", "depends_on": ["G"]})
             sealed, added = at_once(
-                pool, partial(one.seal, run, "G"), partial(other.try_add, run, {"name": "In", "group": "G"})
+                pool, partial(first.seal, run, "G"), partial(other.try_add, run, {"name": "In", "group": "G"})
             )
             assert isinstance(sealed, RunAnswer)
             is_in = isinstance(added, Added)
             assert is_in or added.code == "sealed"
             outcomes.add(is_in)
-            check(one, run)
+            check(first, run)
             assert sealed.answer["next_states"] == ([] if is_in else ["After"])
             if is_in:
                 assert other.world.do(run, "In").next_states == ("After",)
@@ -79,69 +79,69 @@ def test_a_group_is_sealed_while_a_unit_is_added(servers: tuple[Server, Server])
 
 
 def test_a_unit_is_taken_back_while_what_follows_it_is_completed(servers: tuple[Server, Server]) -> None:
-    one, other = servers
+    first, other = servers
     outcomes = set()
     with ThreadPoolExecutor(2) as pool:
         for _ in ROUNDS:
-            run = one.open({"name": "A"}, {"name": "B", "depends_on": ["A"]}, {"name": "C", "depends_on": ["B"]})
-            one.finish(run, "A")
+            run = first.open({"name": "A"}, {"name": "B", "depends_on": ["A"]}, {"name": "C", "depends_on": ["B"]})
+            first.finish(run, "A")
             token = other.world.acquire(run, "B")
             rewound, completed = at_once(
-                pool, partial(one.rewind, run, "A"), partial(other.world.try_complete, run, "B", token)
+                pool, partial(first.rewind, run, "A"), partial(other.world.try_complete, run, "B", token)
             )
             assert isinstance(rewound, RunAnswer)
             is_done = isinstance(completed, Updated)
             assert is_done or completed.code == "lease_lost"
             outcomes.add(is_done)
-            check(one, run)
-            assert set(one.world.statuses(run).values()) == {"pending"}, "done or not, it was taken back"
+            check(first, run)
+            assert set(first.world.statuses(run).values()) == {"pending"}, "done or not, it was taken back"
             other.finish(run, "A", "B", "C")
-            check(one, run)
+            check(first, run)
     assert outcomes == {True, False}, "both orders were seen"
 
 
 def test_a_follower_is_added_while_its_dependency_is_completed(servers: tuple[Server, Server]) -> None:
-    one, other = servers
-    run = one.open()
+    first, other = servers
+    run = first.open()
     with ThreadPoolExecutor(2) as pool:
         for number in ROUNDS:
-            one.add(run, {"name": f"A{number}"})
-            token = one.world.acquire(run, f"A{number}")
+            first.add(run, {"name": f"A{number}"})
+            token = first.world.acquire(run, f"A{number}")
             at_once(
                 pool,
-                partial(one.world.complete, run, f"A{number}", token),
+                partial(first.world.complete, run, f"A{number}", token),
                 partial(other.add, run, {"name": f"B{number}", "depends_on": [f"A{number}"]}),
             )
-            one.finish(run, f"B{number}")
-    check(one, run)
+            first.finish(run, f"B{number}")
+    check(first, run)
 
 
 def test_the_last_two_units_of_a_sealed_run_are_completed_at_once(servers: tuple[Server, Server]) -> None:
-    one, other = servers
+    first, other = servers
     with ThreadPoolExecutor(2) as pool:
         for _ in ROUNDS:
-            run = one.open({"name": "A"}, {"name": "B"})
-            one.seal(run)
-            tokens = {name: one.world.acquire(run, name) for name in "AB"}
+            run = first.open({"name": "A"}, {"name": "B"})
+            first.seal(run)
+            tokens = {name: first.world.acquire(run, name) for name in "AB"}
             at_once(
                 pool,
-                partial(one.world.complete, run, "A", tokens["A"]),
+                partial(first.world.complete, run, "A", tokens["A"]),
                 partial(other.world.complete, run, "B", tokens["B"]),
             )
-            assert one.world.run_status(run) is RunStatus.SUCCEEDED
-            assert one.world.event_types(run).count("RunSucceeded") == 1
+            assert first.world.run_status(run) is RunStatus.SUCCEEDED
+            assert first.world.event_types(run).count("RunSucceeded") == 1
 
 
 def test_a_run_is_closed_once_by_two(servers: tuple[Server, Server]) -> None:
-    one, other = servers
+    first, other = servers
     with ThreadPoolExecutor(2) as pool:
         for _ in ROUNDS:
-            run = one.open({"name": "A"})
-            found = at_once(
+            run = first.open({"name": "A"})
+            result = at_once(
                 pool,
-                partial(one.close, run, status=RunStatus.FAILED, force=True, summary="one"),
+                partial(first.close, run, status=RunStatus.FAILED, force=True, summary="one"),
                 partial(other.close, run, status=RunStatus.FAILED, force=True, summary="other"),
             )
-            codes = sorted(answer.code if isinstance(answer, Refusal) else "ok" for answer in found)
+            codes = sorted(answer.code if isinstance(answer, Refusal) else "ok" for answer in result)
             assert codes == ["ok", "run_over"]
-            assert one.world.event_types(run).count("RunClosed") == 1
+            assert first.world.event_types(run).count("RunClosed") == 1

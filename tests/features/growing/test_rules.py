@@ -21,9 +21,9 @@ def unit(name: str, **facts: Any) -> NewUnit:
     return NewUnit(unit=Unit(name=name, content=name, **facts))
 
 
-def codes(given: list[NewUnit], units: Units, growth: Growth = NO_GROWTH) -> list[str]:
+def codes(new_units: list[NewUnit], units: Units, growth: Growth = NO_GROWTH) -> list[str]:
     docs = {name: StateDoc() for name in units.by_name}
-    return [found.code for found in unit_checks.first_wrong(given, units, growth, docs)]
+    return [problem.code for problem in unit_checks.first_wrong(new_units, units, growth, docs)]
 
 
 def test_a_run_takes_only_so_many_units_and_a_call_only_so_many() -> None:

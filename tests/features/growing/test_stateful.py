@@ -74,7 +74,7 @@ class Members(RuleBasedStateMachine):
     def docs(self) -> dict[str, StateDoc]:
         return dict(self.servers[0].snapshot(self.run)[1].states)
 
-    @rule(data=st.data(), given=st.lists(units, min_size=1, max_size=4, unique_by=lambda one: one["name"]))
+    @rule(data=st.data(), given=st.lists(units, min_size=1, max_size=4, unique_by=lambda item: item["name"]))
     def add(self, data: st.DataObject, given: list[dict[str, Any]]) -> None:
         before, token = self.docs(), new_token()
         answer = self.server(data).try_add(self.run, *given, token=token)
@@ -84,9 +84,9 @@ class Members(RuleBasedStateMachine):
             return
         for lease in answer.leases:
             self.remember(lease)
-        claimed = {one["name"] for one in given if one.get("claim")}
+        claimed = {item["name"] for item in given if item.get("claim")}
         assert {lease.state for lease in answer.leases} == claimed
-        assert set(after) == set(before) | {one["name"] for one in given}
+        assert set(after) == set(before) | {item["name"] for item in given}
 
     @rule(data=st.data(), name=groups, waits=st.lists(names, max_size=1))
     def add_group(self, data: st.DataObject, name: str, waits: list[str]) -> None:
@@ -152,8 +152,8 @@ class Members(RuleBasedStateMachine):
                 self.holds[-1].answer = done
 
     def existing(self, data: st.DataObject) -> str | None:
-        found = sorted(self.docs())
-        return data.draw(st.sampled_from(found), label="unit") if found else None
+        result = sorted(self.docs())
+        return data.draw(st.sampled_from(result), label="unit") if result else None
 
     @rule(data=st.data())
     def retry(self, data: st.DataObject) -> None:
@@ -175,9 +175,9 @@ class Members(RuleBasedStateMachine):
             if isinstance(answer, Refusal):
                 assert after == before
                 return
-            for one in answer.answer["rewound"]:
-                assert after[one].status.value == "pending"
-                assert after[one].lease.epoch > before[one].lease.epoch
+            for item in answer.answer["rewound"]:
+                assert after[item].status.value == "pending"
+                assert after[item].lease.epoch > before[item].lease.epoch
 
     @rule(data=st.data())
     def skip(self, data: st.DataObject) -> None:

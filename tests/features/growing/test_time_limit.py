@@ -41,7 +41,7 @@ def test_a_run_is_paused_when_its_time_has_passed_and_not_failed(timely: World) 
     _pass(timely, run, 2)
     assert timely.run_status(run) is RunStatus.RUNNING
     assert timely.meta(run)["paused_at"] is not None
-    assert [one.type for one in timely.history_of(run)].count("RunTimedOut") == 1
+    assert [happening.type for happening in timely.history_of(run)].count("RunTimedOut") == 1
 
 
 def test_clock_restarts(timely: World) -> None:

@@ -163,8 +163,8 @@ async def test_what_followed_a_unit_is_taken_back_with_it(tools: Tools) -> None:
     await done(tools, works["A"], {"made": 1})
     await done(tools, works["X"])
     await done(tools, await take(tools, run))
-    held = await take(tools, run)
-    assert held["state"] == "C"
+    holding = await take(tools, run)
+    assert holding["state"] == "C"
     answer = await tools.ok("rewind_unit", workflow_id=run, unit="A", reason="wrong input")
     assert sorted(answer["rewound"]) == ["A", "B", "C"]
     assert await statuses(tools, run) == {"A": "pending", "B": "pending", "C": "pending", "X": "succeeded"}
@@ -173,7 +173,7 @@ async def test_what_followed_a_unit_is_taken_back_with_it(tools: Tools) -> None:
         "update_workflow_control_plane",
         workflow_id=run,
         state="C",
-        lease_token=held["lease_token"],
+        lease_token=holding["lease_token"],
         new_status="succeeded",
         output_json={},
     )

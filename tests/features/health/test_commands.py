@@ -46,9 +46,9 @@ def test_a_clock_that_is_missing_is_one(dcf: Dcf, own: World) -> None:
     own.create(chain("A"))
     result = dcf("doctor", REDIS_URL=url_of(own))
     assert result.exit_code == 1
-    said = " ".join(result.stdout.split())
-    assert "✘ failing No clock has ever looked, and 1 run is under way" in said
-    assert "→ Start `dcf serve` or `dcf store pulse`, or look at its log." in said
+    text = " ".join(result.stdout.split())
+    assert "✘ failing No clock has ever looked, and 1 run is under way" in text
+    assert "→ Start `dcf serve` or `dcf store pulse`, or look at its log." in text
     assert dcf("store", "pulse", "--once", REDIS_URL=url_of(own)).exit_code == 0
     assert dcf("doctor", REDIS_URL=url_of(own)).exit_code == 0
 
@@ -58,11 +58,11 @@ def test_a_full_memory_of_the_embedded_server_is_four(dcf_alone: Dcf, tmp_path: 
         admin.config_set("maxmemory", 1000)
         result = dcf_alone("doctor")
         assert result.exit_code == 4
-        said = " ".join(result.stdout.split())
-        assert "writes ✘ failing Redis refuses writes: its memory is full (OOM)." in said
-        assert "→ Delete runs that are over (dcf runs prune --older-than 7d), cancel some (dcf cancel RUN)" in said
-        found = json.loads(dcf_alone("doctor", "--json").stdout)
-        assert (found["ok"], found["level"], found["failing"]) == (False, "failing", 1)
+        text = " ".join(result.stdout.split())
+        assert "writes ✘ failing Redis refuses writes: its memory is full (OOM)." in text
+        assert "→ Delete runs that are over (dcf runs prune --older-than 7d), cancel some (dcf cancel RUN)" in text
+        document = json.loads(dcf_alone("doctor", "--json").stdout)
+        assert (document["ok"], document["level"], document["failing"]) == (False, "failing", 1)
         admin.config_set("maxmemory", 0)
         assert dcf_alone("doctor").exit_code == 0
 
@@ -96,14 +96,14 @@ def test_what_is_found_fits_eighty_columns_and_names_the_agents_seen(dcf: Dcf, o
 def test_the_report_for_programs_has_versions_facts_and_agents(dcf: Dcf, own: World) -> None:
     ActivityRecords(own.connections).saw(["pricing-1"])
     result = dcf("doctor", "--json", REDIS_URL=url_of(own))
-    found = json.loads(result.stdout)
-    assert (found["redis"], found["level"]) == ("REDIS_URL", "ok")
-    assert found["redis_version"][:2] in {"8.", "9."}
-    assert found["dcf"]
-    assert found["python"].startswith("3.")
-    assert [one["agent_id"] for one in found["agents"]] == ["pricing-1"]
-    assert found["durability"]["appendfsync"] == "always"
-    assert [one["topic"] for one in found["checks"]] == [topic.value for topic in Topic]
+    document = json.loads(result.stdout)
+    assert (document["redis"], document["level"]) == ("REDIS_URL", "ok")
+    assert document["redis_version"][:2] in {"8.", "9."}
+    assert document["dcf"]
+    assert document["python"].startswith("3.")
+    assert [agent["agent_id"] for agent in document["agents"]] == ["pricing-1"]
+    assert document["durability"]["appendfsync"] == "always"
+    assert [check["topic"] for check in document["checks"]] == [topic.value for topic in Topic]
 
 
 def test_a_list_that_cannot_be_mended_now_is_an_error_of_repair_only(dcf: Dcf, own: World) -> None:

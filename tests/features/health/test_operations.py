@@ -47,8 +47,8 @@ INBOXES = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0)
 @pytest.fixture
 def own(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A server with the users of a deployment; whatever its user dcf is refused is an error."""
-    with restricted_redis(short_directory / "health") as found:
-        yield found
+    with restricted_redis(short_directory / "health") as result:
+        yield result
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def site(own: RestrictedRedis) -> Iterator[World]:
 
 
 def health(world: World, **expected: Any) -> Health:
-    found = replace(INBOXES, **expected)
-    return Health(VitalSigns(world.connections, wait_replicas=found.wait_replicas), found)
+    result = replace(INBOXES, **expected)
+    return Health(VitalSigns(world.connections, wait_replicas=result.wait_replicas), result)
 
 
 def report(world: World, **expected: Any) -> HealthReport:
@@ -70,13 +70,13 @@ def report(world: World, **expected: Any) -> HealthReport:
 
 
 def findings(world: World, topic: Topic, **expected: Any) -> list[HealthFinding]:
-    return [one for one in report(world, **expected).findings if one.topic is topic]
+    return [finding for finding in report(world, **expected).findings if finding.topic is topic]
 
 
 def finding(world: World, topic: Topic, **expected: Any) -> HealthFinding:
     """The only finding on a topic."""
-    (found,) = findings(world, topic, **expected)
-    return found
+    (finding,) = findings(world, topic, **expected)
+    return finding
 
 
 def look(world: World, activity: Activity | None = None) -> None:
@@ -102,9 +102,9 @@ def test_a_redis_that_refuses_writes_is_found_by_writing_and_is_well_afterwards(
         world = on(url)
         assert report(world).is_ready
         trouble.begin(server)
-        found = report(world)
-        (stopping,) = (one for one in found.findings if one.stops_calls)
-        assert (found.is_ready, found.level, stopping.sentence) == (False, Level.FAILING, trouble.said)
+        result = report(world)
+        (stopping,) = (finding for finding in result.findings if finding.stops_calls)
+        assert (result.is_ready, result.level, stopping.sentence) == (False, Level.FAILING, trouble.said)
         assert stopping.remedy is not None
         assert "repeat the call" not in stopping.remedy, "an operator repeats none"
         trouble.end(server)
@@ -119,9 +119,9 @@ def test_the_written_key_expires(site: World) -> None:
 
 def test_a_redis_that_is_gone_is_the_only_finding() -> None:
     world = on(f"redis://127.0.0.1:{free_port()}")
-    found = report(world)
-    (only,) = found.findings
-    assert (only.topic, only.level, found.is_ready) == (Topic.REDIS, Level.FAILING, False)
+    result = report(world)
+    (only,) = result.findings
+    assert (only.topic, only.level, result.is_ready) == (Topic.REDIS, Level.FAILING, False)
     assert only.sentence == "Redis cannot be reached: no server listens there."
 
 
@@ -145,8 +145,8 @@ def test_a_user_that_may_not_write_is_told_so(tmp_path: Path) -> None:
     options = ("--user", "reader", "on", "nopass", "~*", "&*", "+@all", "-@write")
     with redis_server(tmp_path, *options) as port:
         world = on(f"redis://reader:x@127.0.0.1:{port}")
-        found = finding(world, Topic.WRITES)
-        assert (found.level, "NOPERM" in found.sentence) == (Level.FAILING, True)
+        health_finding = finding(world, Topic.WRITES)
+        assert (health_finding.level, "NOPERM" in health_finding.sentence) == (Level.FAILING, True)
         world.connections.close()
 
 
@@ -158,9 +158,9 @@ def test_a_memory_that_is_nearly_full_is_a_warning_before_writes_are_refused(sit
     used = site.ask("MEMORY", "STATS")
     total = dict(zip(used[::2], used[1::2], strict=True))[b"total.allocated"]
     site.ask("CONFIG", "SET", "maxmemory", int(total * 1.08))
-    found = finding(site, Topic.MEMORY)
-    assert (found.level, finding(site, Topic.WRITES).level) == (Level.WARNING, Level.OK)
-    assert "it rejects every write but those that free memory" in found.sentence
+    health_finding = finding(site, Topic.MEMORY)
+    assert (health_finding.level, finding(site, Topic.WRITES).level) == (Level.WARNING, Level.OK)
+    assert "it rejects every write but those that free memory" in health_finding.sentence
     site.ask("CONFIG", "SET", "maxmemory", int(total * 4))
     assert finding(site, Topic.MEMORY).level is Level.OK
 
@@ -181,8 +181,8 @@ def test_a_server_that_keeps_little_is_warned_of(tmp_path: Path) -> None:
         world.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
         assert "does not have its log checked" in finding(world, Topic.DURABILITY).sentence
         world.ask("CONFIG", "SET", "aof-load-truncated", "no")
-        kept = finding(world, Topic.DURABILITY)
-        assert (kept.level, "nothing acknowledged is lost" in kept.sentence) == (Level.OK, True)
+        health_finding = finding(world, Topic.DURABILITY)
+        assert (health_finding.level, "nothing acknowledged is lost" in health_finding.sentence) == (Level.OK, True)
         world.connections.close()
 
 
@@ -199,17 +199,24 @@ def test_the_policy_in_force_is_held_against_the_one_that_was_asked_for(
 ) -> None:
     """A setting as requested is reported, but not at every start."""
     site.ask("CONFIG", "SET", "aof-load-truncated", "no")
-    found = finding(site, Topic.DURABILITY, fsync=asked)
-    assert (found.level, found.as_asked, found.sentence.endswith(said)) == (Level.WARNING, as_asked, True)
-    assert (found in report(site, fsync=asked).not_as_asked()) is not as_asked
+    health_finding = finding(site, Topic.DURABILITY, fsync=asked)
+    assert (health_finding.level, health_finding.as_asked, health_finding.sentence.endswith(said)) == (
+        Level.WARNING,
+        as_asked,
+        True,
+    )
+    assert (health_finding in report(site, fsync=asked).not_as_asked()) is not as_asked
 
 
 def test_a_server_whose_settings_may_not_be_read_is_warned_of(tmp_path: Path) -> None:
     options = ("--appendonly", "yes", "--user", "limited", "on", "nopass", "~*", "&*", "+@all", "-config")
     with redis_server(tmp_path, *options) as port:
         world = on(f"redis://limited:x@127.0.0.1:{port}")
-        found = finding(world, Topic.DURABILITY)
-        assert (found.level, "this user may not read settings" in found.sentence) == (Level.WARNING, True)
+        health_finding = finding(world, Topic.DURABILITY)
+        assert (health_finding.level, "this user may not read settings" in health_finding.sentence) == (
+            Level.WARNING,
+            True,
+        )
         world.connections.close()
 
 
@@ -218,7 +225,7 @@ def test_a_snapshot_that_failed_is_told(tmp_path: Path) -> None:
     with server_for(tmp_path, trouble) as (url, server):
         world = on(url)
         trouble.begin(server)
-        assert "The last snapshot (RDB) failed." in [one.sentence for one in findings(world, Topic.DURABILITY)]
+        assert "The last snapshot (RDB) failed." in [finding.sentence for finding in findings(world, Topic.DURABILITY)]
         world.connections.close()
 
 
@@ -264,7 +271,7 @@ def test_replicas_are_seen_and_held_against_what_is_waited_for(
     assert finding(world, Topic.REPLICAS).level is Level.OK
     missing = report(world, wait_replicas=1)
     assert not missing.is_ready
-    (stopping,) = (one for one in missing.findings if one.stops_calls)
+    (stopping,) = (finding for finding in missing.findings if finding.stops_calls)
     assert stopping.sentence == (
         "0 of 1 replicas confirmed a write in time, so that no change is answered (DCF_WAIT_REPLICAS is 1);"
         " 0 replicas are connected."
@@ -279,13 +286,13 @@ def test_without_a_clock_runs_stand_still_and_a_look_of_one_is_seen(site: World)
         "No clock has ever looked; no run is under way, so that none is needed."
     )
     site.create(chain("A"))
-    found = report(site)
-    (clock,) = (one for one in found.findings if one.topic is Topic.CLOCK)
+    result = report(site)
+    (clock,) = (finding for finding in result.findings if finding.topic is Topic.CLOCK)
     assert clock.level is Level.FAILING
     assert clock.sentence == (
         "No clock has ever looked, and 1 run is under way: no Wait, retry, timeout or reminder happens."
     )
-    assert found.is_ready, "calls of tools succeed without one"
+    assert result.is_ready, "calls of tools succeed without one"
     look(site)
     assert finding(site, Topic.CLOCK).level is Level.OK
 
@@ -309,12 +316,12 @@ def test_a_clock_that_looks_and_does_not_get_through_is_late(site: World) -> Non
         site.ask("ZADD", key, now - 90 * SECOND, entry)
     fine, late = findings(site, Topic.CLOCK)
     assert (fine.level, late.level) == (Level.OK, Level.WARNING)
-    said = re.fullmatch(rf"The clock is late: state A of run {run} was due (\d+) s ago\.", late.sentence)
-    assert said is not None
-    assert 90 <= int(said[1]) < 90 + 60
-    told = report(site).as_json()["clock"]
-    assert (told["overdue"]["workflow_id"], told["overdue"]["state"]) == (run, "A")
-    assert 90 <= told["late_s"] < 90 + 60
+    match = re.fullmatch(rf"The clock is late: state A of run {run} was due (\d+) s ago\.", late.sentence)
+    assert match is not None
+    assert 90 <= int(match[1]) < 90 + 60
+    clock = report(site).as_json()["clock"]
+    assert (clock["overdue"]["workflow_id"], clock["overdue"]["state"]) == (run, "A")
+    assert 90 <= clock["late_s"] < 90 + 60
     look(site)
     assert finding(site, Topic.CLOCK).level is Level.OK, "it was handled"
 
@@ -356,11 +363,11 @@ def test_an_agent_that_called_is_seen_after_the_next_look_of_the_clock(site: Wor
     )
     activity.saw("pricing-1")
     look(site, activity)
-    found = finding(site, Topic.AGENTS)
-    assert found.level is Level.OK
-    assert re.search(r"the last was pricing-1, \d+ s ago", found.sentence)
-    (told,) = report(site).as_json()["agents"]
-    assert (told["agent_id"], told["ago_s"] < 60) == ("pricing-1", True)
+    health_finding = finding(site, Topic.AGENTS)
+    assert health_finding.level is Level.OK
+    assert re.search(r"the last was pricing-1, \d+ s ago", health_finding.sentence)
+    (agent,) = report(site).as_json()["agents"]
+    assert (agent["agent_id"], agent["ago_s"] < 60) == ("pricing-1", True)
     site.ask("ZADD", keys.SEEN, server_now(site) - 700 * SECOND, "pricing-1")
     assert finding(site, Topic.AGENTS).level is Level.WARNING
 
@@ -406,13 +413,13 @@ def test_calls_cost_nothing_and_many_agents_two_packets_every_few_seconds(own: R
 def test_only_so_many_agents_are_remembered_and_none_for_ever(site: World) -> None:
     records = ActivityRecords(site.connections)
     for number in range(3):
-        records.saw([f"a{number}-{one}" for one in range(MOST_SEEN // 2)])
+        records.saw([f"a{number}-{item}" for item in range(MOST_SEEN // 2)])
     records.saw(["last"])
     assert site.ask("ZCARD", keys.SEEN) == MOST_SEEN + 1
     assert site.ask("ZSCORE", keys.SEEN, "a0-1") is None, "the ones not seen for longest are forgotten"
     assert 0 < site.ask("TTL", keys.SEEN) <= 7 * 24 * 3600
-    found = report(site).as_json()
-    assert (len(found["agents"]), found["agents_seen"], found["agents"][0]["agent_id"]) == (50, MOST_SEEN + 1, "last")
+    body = report(site).as_json()
+    assert (len(body["agents"]), body["agents_seen"], body["agents"][0]["agent_id"]) == (50, MOST_SEEN + 1, "last")
 
 
 def test_a_process_notes_only_so_many_names(site: World) -> None:
@@ -458,13 +465,13 @@ def test_an_open_breaker_is_told_by_every_process_until_the_platform_answers(sit
     guard.deliver("a", "e", {})
     time.now += 60
     look(site, activity)
-    found = finding(site, Topic.PLATFORM, platforms=("letta",))
-    assert found.level is Level.WARNING
-    assert found.sentence.endswith("Z, 3 times in a row: Letta did not answer within 30 s.")
-    told = report(site).as_json()
-    (platform_told,) = told["platforms"]
+    health_finding = finding(site, Topic.PLATFORM, platforms=("letta",))
+    assert health_finding.level is Level.WARNING
+    assert health_finding.sentence.endswith("Z, 3 times in a row: Letta did not answer within 30 s.")
+    body = report(site).as_json()
+    (platform_told,) = body["platforms"]
     assert (platform_told["kind"], platform_told["failures"], platform_told["breaker_open"]) == ("letta", 3, True)
-    assert platform_told["since"] < told["checked_at"]
+    assert platform_told["since"] < body["checked_at"]
     assert report(site).is_ready
     assert 0 < site.ask("TTL", keys.PLATFORMS) <= 120, "a process that died says nothing for long"
     platform.answer = Delivery(message_id="m")
@@ -483,13 +490,13 @@ def test_each_platform_has_its_own_breaker_and_its_own_finding(site: World) -> N
         guard.deliver("a", "e", {})
     time.now += EVERY_S
     look(site, activity)
-    found = findings(site, Topic.PLATFORM, platforms=("letta", "webhook"))
-    assert [(one.level, one.sentence[:26]) for one in found] == [
+    result = findings(site, Topic.PLATFORM, platforms=("letta", "webhook"))
+    assert [(item.level, item.sentence[:26]) for item in result] == [
         (Level.WARNING, "The agent platform letta d"),
         (Level.OK, "No call of the agent platf"),
     ]
-    told = report(site, platforms=("webhook",)).as_json()["platforms"]
-    assert [(one["kind"], one["answers"]) for one in told] == [("webhook", True), ("letta", False)]
+    platforms = report(site, platforms=("webhook",)).as_json()["platforms"]
+    assert [(platform["kind"], platform["answers"]) for platform in platforms] == [("webhook", True), ("letta", False)]
     assert breakers["webhook"].admit() == 0.0
     assert report(site).summary()["checks"]["platform"] == "warning", "also where there is no such platform"
 
@@ -502,12 +509,14 @@ def test_a_webhook_that_failed_several_times_is_named_until_it_answers(site: Wor
         webhooks.let_rest("hook-2", "https://hook-2.example answered 503.")
     assert finding(site, Topic.PLATFORM).level is Level.OK
     webhooks.let_rest("hook-2", "https://hook-2.example answered 503.")
-    found = finding(site, Topic.PLATFORM)
-    assert found.level is Level.WARNING
-    assert found.sentence.startswith("There are 2 webhooks; hook-2 did not answer, the first 3 times in a row: https:")
-    (told,) = report(site).as_json()["platforms"]
-    assert (told["kind"], told["agents"], told["answers"]) == ("webhook", 2, False)
-    assert [one["agent_id"] for one in told["silent"]] == ["hook-2"]
+    health_finding = finding(site, Topic.PLATFORM)
+    assert health_finding.level is Level.WARNING
+    assert health_finding.sentence.startswith(
+        "There are 2 webhooks; hook-2 did not answer, the first 3 times in a row: https:"
+    )
+    (platform,) = report(site).as_json()["platforms"]
+    assert (platform["kind"], platform["agents"], platform["answers"]) == ("webhook", 2, False)
+    assert [item["agent_id"] for item in platform["silent"]] == ["hook-2"]
     webhooks.woke("hook-2")
     assert finding(site, Topic.PLATFORM).level is Level.OK
 
@@ -545,9 +554,9 @@ def test_a_user_that_may_not_list_keys_is_told_so(tmp_path: Path) -> None:
         world = on(f"redis://blind:x@127.0.0.1:{port}")
         with pytest.raises(Exception, match="NOPERM"):
             Sweep(Listings(world.connections)).look(repair=False)
-        found = finding(world, Topic.LISTS)
-        assert (found.level, "(NOPERM)" in found.sentence) == (Level.WARNING, True)
-        assert "deploy/redis/users.acl" in str(found.remedy)
+        health_finding = finding(world, Topic.LISTS)
+        assert (health_finding.level, "(NOPERM)" in health_finding.sentence) == (Level.WARNING, True)
+        assert "deploy/redis/users.acl" in str(health_finding.remedy)
         world.connections.close()
 
 
@@ -557,11 +566,11 @@ def test_a_user_that_may_not_list_keys_is_told_so(tmp_path: Path) -> None:
 def test_every_topic_is_judged_and_strangers_see_levels_and_counts_only(site: World) -> None:
     run = site.create(chain("A"))
     ActivityRecords(site.connections).saw(["pricing-1"])
-    found = report(site)
-    assert list(dict.fromkeys(one.topic for one in found.findings)) == list(Topic)
-    assert all(one.sentence.endswith(".") for one in found.findings)
-    assert all(one.remedy for one in found.findings if one.level is not Level.OK)
-    summary = found.summary()
+    result = report(site)
+    assert list(dict.fromkeys(finding.topic for finding in result.findings)) == list(Topic)
+    assert all(finding.sentence.endswith(".") for finding in result.findings)
+    assert all(finding.remedy for finding in result.findings if finding.level is not Level.OK)
+    summary = result.summary()
     assert summary["checks"] == {topic.value: "ok" for topic in Topic} | {"durability": "warning", "clock": "failing"}
     assert (summary["ok"], summary["level"], summary["failing"], summary["warnings"]) == (True, "failing", 1, 2)
     assert set(summary) == {"ok", "level", "failing", "warnings", "checks"}
@@ -573,7 +582,7 @@ def test_every_topic_is_judged_and_strangers_see_levels_and_counts_only(site: Wo
 
 def test_a_schedule_that_could_not_start_its_run_is_named_until_it_can(site: World) -> None:
     made = site.plan(chain("A"))
-    kept = site.ask("GET", keys.definition(made.workflow))
+    answer = site.ask("GET", keys.definition(made.workflow))
     assert finding(site, Topic.SCHEDULES).level is Level.OK
     late = schedule_keys.schedule(made.name)
     add_to_member(site.ask, late, "next_at", -61 * SECOND)
@@ -581,9 +590,9 @@ def test_a_schedule_that_could_not_start_its_run_is_named_until_it_can(site: Wor
     assert "no clock starts its runs" in finding(site, Topic.SCHEDULES).sentence
     site.ask("DEL", keys.definition(made.workflow))
     site.schedules.look(made.name)
-    found = finding(site, Topic.SCHEDULES)
-    assert (found.level, made.name in found.sentence) == (Level.WARNING, True)
-    site.ask("SET", keys.definition(made.workflow), kept)
+    health_finding = finding(site, Topic.SCHEDULES)
+    assert (health_finding.level, made.name in health_finding.sentence) == (Level.WARNING, True)
+    site.ask("SET", keys.definition(made.workflow), answer)
     add_to_member(site.ask, late, "next_at", -60 * SECOND)
     site.schedules.look(made.name)
     assert finding(site, Topic.SCHEDULES).level is Level.OK

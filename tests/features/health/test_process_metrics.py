@@ -31,8 +31,8 @@ def meters() -> Iterator[metrics.Meters]:
 
 def counted(meters: metrics.Meters, name: str) -> dict[str, float]:
     """The samples of a metric by their labels."""
-    found = (re.fullmatch(rf"{name}(\{{.*\}})? (\S+)", line) for read in meters.read() for line in read.lines())
-    return {(one[1] or "").strip("{}"): float(one[2]) for one in found if one is not None}
+    matches = (re.fullmatch(rf"{name}(\{{.*\}})? (\S+)", line) for read in meters.read() for line in read.lines())
+    return {(match[1] or "").strip("{}"): float(match[2]) for match in matches if match is not None}
 
 
 def test_a_state_that_follows_is_ready_from_its_entering_until_it_is_leased(

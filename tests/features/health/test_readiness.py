@@ -50,9 +50,9 @@ def test_a_full_memory_makes_a_server_unready_although_it_can_be_read(tmp_path: 
         wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
         admin.config_set("maxmemory", 1000)
         wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 503)
-        found = httpx2.get(f"{url}/readyz").json()
-        assert (found["ok"], found["level"], found["checks"]["redis"]) == (False, "failing", "ok")
-        assert found["checks"]["writes"] == "failing"
+        document = httpx2.get(f"{url}/readyz").json()
+        assert (document["ok"], document["level"], document["checks"]["redis"]) == (False, "failing", "ok")
+        assert document["checks"]["writes"] == "failing"
         admin.config_set("maxmemory", 0)
         wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
 
@@ -101,8 +101,8 @@ async def test_one_report_is_made_at_a_time_and_others_wait_until_their_deadline
     impatient = Readiness(check, deadline_s=0.01, monotonic=hours)
     patient = Readiness(check, deadline_s=60, monotonic=hours)
     for _ in range(20):
-        status, found = await impatient.answer()
-        assert (status, found["checks"]) == (503, {"redis": "failing"})
+        status, result = await impatient.answer()
+        assert (status, result["checks"]) == (503, {"redis": "failing"})
     assert len(made) == 1, "one hangs, not twenty"
     waiting = [asyncio.create_task(patient.answer()) for _ in range(20)]
     await asyncio.sleep(0)
@@ -131,9 +131,9 @@ def test_a_defect_of_the_report_is_logged_and_answered(
         raise RuntimeError("canary")
 
     monkeypatch.setattr(application.health, "report", broken)
-    found = application.health.checked()
-    assert not found.is_ready
-    assert "canary" not in str(found.as_json())
+    checked = application.health.checked()
+    assert not checked.is_ready
+    assert "canary" not in str(checked.as_json())
     assert "the health report could not be made" in caplog.text
 
 
@@ -151,11 +151,13 @@ def test_a_platform_that_does_not_answer_is_told(tmp_path: Path) -> None:
             application.clock.finish(30)
             application.activity._next = 0.0
             application.clock.pulse()
-            found = other.health.report()
-            assert found.summary()["checks"]["platform"] == "warning"
-            assert found.vitals is not None
-            assert [(one.kind, one.failures >= 3) for one in found.vitals.troubled] == [("letta", True)]
-            assert found.is_ready
+            report = other.health.report()
+            assert report.summary()["checks"]["platform"] == "warning"
+            assert report.vitals is not None
+            assert [
+                (platform_trouble.kind, platform_trouble.failures >= 3) for platform_trouble in report.vitals.troubled
+            ] == [("letta", True)]
+            assert report.is_ready
 
 
 # The tool
@@ -164,8 +166,8 @@ def test_a_platform_that_does_not_answer_is_told(tmp_path: Path) -> None:
 async def test_an_operator_reads_the_report_and_nobody_else(alone: Application) -> None:
     answer = await ask(alone, key_of(Scope.OPERATE), "read_health")
     assert answer["checks"][0]["topic"] == "redis"
-    assert {one["topic"] for one in answer["checks"]} == {topic.value for topic in Topic}
-    assert all(set(one) == {"topic", "level", "sentence", "remedy"} for one in answer["checks"])
+    assert {check["topic"] for check in answer["checks"]} == {topic.value for topic in Topic}
+    assert all(set(check) == {"topic", "level", "sentence", "remedy"} for check in answer["checks"])
     assert answer["facts"]["dcf"]
     assert answer["facts"]["redis_version"].startswith(("8.", "9."))
     assert {"memory", "durability", "replicas", "clock", "agents", "platforms", "lists"} <= set(answer["facts"])
@@ -178,14 +180,14 @@ async def test_an_operator_reads_the_report_and_nobody_else(alone: Application) 
 async def test_the_tool_and_readyz_agree(replica: Callable[..., Application]) -> None:
     application = replica(allow_operator=True)
     async with Client(build_server(application)) as client:
-        told = await (await Tools.of(client)).ok("read_health")
-    found = application.health.report().summary()
-    assert (told["ok"], told["level"]) == (found["ok"], found["level"])
+        answer = await (await Tools.of(client)).ok("read_health")
+    summary = application.health.report().summary()
+    assert (answer["ok"], answer["level"]) == (summary["ok"], summary["level"])
     levels = ["ok", "warning", "failing"]
     worst: dict[str, str] = {}  # a topic may have several findings
-    for one in told["checks"]:
-        worst[one["topic"]] = max(one["level"], worst.get(one["topic"], "ok"), key=levels.index)
-    assert worst == found["checks"]
+    for check in answer["checks"]:
+        worst[check["topic"]] = max(check["level"], worst.get(check["topic"], "ok"), key=levels.index)
+    assert worst == summary["checks"]
 
 
 async def test_a_report_on_a_redis_that_refuses_writes_is_an_answer(tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ async def test_a_report_on_a_redis_that_refuses_writes_is_an_answer(tmp_path: Pa
         admin.config_set("maxmemory", 1000)
         answer = await ask(application, key_of(Scope.OPERATE), "read_health")
         assert (answer.code, answer["ok"], answer["level"]) == ("ok", False, "failing")
-        (writes,) = (one for one in answer["checks"] if one["topic"] == "writes")
+        (writes,) = (check for check in answer["checks"] if check["topic"] == "writes")
         assert writes["sentence"] == "Redis refuses writes: its memory is full (OOM)."
         assert writes["remedy"].startswith("Delete runs that are over (dcf runs prune")
 
@@ -212,8 +214,8 @@ async def test_who_calls_is_seen_and_the_call_sends_nothing_for_it(
         assert raw_redis.zscore(keys.SEEN, f"w-{run_id}") is None
         application.clock.pulse()
         assert raw_redis.zscore(keys.SEEN, f"w-{run_id}") is not None
-        told = await tools.ok("read_health")
-        assert f"w-{run_id}" in [one["agent_id"] for one in told["facts"]["agents"]]
+        answer = await tools.ok("read_health")
+        assert f"w-{run_id}" in [agent["agent_id"] for agent in answer["facts"]["agents"]]
 
 
 async def test_an_agent_with_a_key_is_seen_by_any_call_and_a_refused_caller_is_not(

@@ -73,21 +73,21 @@ def _scraped(site: Application, url: str) -> dict[str, float]:
     got = httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ))
     assert (got.status_code, got.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     lines = [line for line in got.text.splitlines() if not line.startswith("#")]
-    found = [LINE.fullmatch(line) for line in lines]
-    assert None not in found, lines
+    matches = [LINE.fullmatch(line) for line in lines]
+    assert None not in matches, lines
     _understood(got.text, len(lines))
-    return {f"{one[1]}{one[2] or ''}": float(one[3]) for one in found if one is not None}
+    return {f"{match[1]}{match[2] or ''}": float(match[3]) for match in matches if match is not None}
 
 
 def _understood(text: str, samples: int) -> None:
     """Prometheus's own parser must find every sample, in a family with its type and meaning."""
     families = list(text_string_to_metric_families(text))
-    assert sum(len(one.samples) for one in families) == samples
-    known = {(one.name.removesuffix("_total"), one.kind) for one in FAMILIES}  # the parser takes that suffix off
-    missing = known - {(one.name, one.type) for one in families}
+    assert sum(len(family.samples) for family in families) == samples
+    known = {(item.name.removesuffix("_total"), item.kind) for item in FAMILIES}  # the parser takes that suffix off
+    missing = known - {(family.name, family.type) for family in families}
     assert missing <= {(metrics_route.LOOKED.name, "gauge")}, "which is there once a clock has looked"
     assert len(families) + len(missing) == len(known)
-    assert all(one.documentation for one in families)
+    assert all(family.documentation for family in families)
 
 
 def test_there_are_no_metrics_where_nobody_asked_for_them(site: Application) -> None:
@@ -170,12 +170,12 @@ def test_a_lease_is_counted_with_the_time_from_ready_and_a_refused_one_by_its_co
         acquired(site, run, state)
         site.control_plane.release(run, Release(state=state, token=token))
         acquired(site, run, state)
-        found = _scraped(site, url)
-    assert found['dcf_lease_acquire_total{outcome="acquired"}'] == 2
-    assert found['dcf_lease_acquire_total{outcome="lease_held"}'] == 1
-    assert found["dcf_ready_to_acquired_seconds_count"] == 2
-    assert found['dcf_ready_to_acquired_seconds_bucket{le="+Inf"}'] == 2
-    assert found["dcf_lease_takeovers_total"] == 0
+        scraped = _scraped(site, url)
+    assert scraped['dcf_lease_acquire_total{outcome="acquired"}'] == 2
+    assert scraped['dcf_lease_acquire_total{outcome="lease_held"}'] == 1
+    assert scraped["dcf_ready_to_acquired_seconds_count"] == 2
+    assert scraped['dcf_ready_to_acquired_seconds_bucket{le="+Inf"}'] == 2
+    assert scraped["dcf_lease_takeovers_total"] == 0
 
 
 def test_runs_are_counted_by_status_and_no_label_names_one(site: Application) -> None:
@@ -214,11 +214,15 @@ def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: p
         lonely.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output=1))
         ended = _scraped(lonely, url)
 
-    def more(found: dict[str, float], status: str) -> float:
+    def more(document: dict[str, float], status: str) -> float:
         name = f'dcf_open_states{{status="{status}"}}'
-        return found[name] - before[name]
+        return document[name] - before[name]
 
-    assert [(more(found, "free"), more(found, "leased")) for found in (free, leased, ended)] == [(1, 0), (0, 1), (0, 0)]
+    assert [(more(result, "free"), more(result, "leased")) for result in (free, leased, ended)] == [
+        (1, 0),
+        (0, 1),
+        (0, 0),
+    ]
     assert ended['dcf_states_total{status="entered"}'] == 1
     assert ended['dcf_states_total{status="succeeded"}'] == 1
     assert ended['dcf_state_duration_seconds_count{status="succeeded"}'] == 1
@@ -247,12 +251,12 @@ def test_a_state_that_waits_for_a_verdict_is_leased_however_long_that_takes(
 
 def test_a_call_of_a_tool_is_counted_by_its_name(site: Application) -> None:
     metrics.count()
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_runs", "arguments": {}}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_runs", "arguments": {}}}
     accepted = {"Accept": "application/json, text/event-stream"}
     with serving(build_http_app(site)) as url:
-        httpx2.post(f"{url}/mcp", json=asked, headers=_key(site, Scope.READ) | accepted)
-        found = _scraped(site, url)
-    assert found['dcf_tool_seconds_count{tool="list_runs"}'] == 1
+        httpx2.post(f"{url}/mcp", json=body, headers=_key(site, Scope.READ) | accepted)
+        scraped = _scraped(site, url)
+    assert scraped['dcf_tool_seconds_count{tool="list_runs"}'] == 1
 
 
 def a_scrape(site: Application) -> str:
@@ -276,27 +280,27 @@ def test_a_scrape_has_a_sample_of_every_metric(site: Application) -> None:
 # The names
 
 
-def _in_expressions(found: Any) -> set[str]:
+def _in_expressions(result: Any) -> set[str]:
     """The names of metrics in every `expr` of a document."""
-    if isinstance(found, list):
-        return {name for one in found for name in _in_expressions(one)}
-    if not isinstance(found, dict):
+    if isinstance(result, list):
+        return {name for item in result for name in _in_expressions(item)}
+    if not isinstance(result, dict):
         return set()
-    own = set(re.findall(r"dcf_\w+", found["expr"])) if isinstance(found.get("expr"), str) else set()
-    return own | {name for one in found.values() for name in _in_expressions(one)}
+    own = set(re.findall(r"dcf_\w+", result["expr"])) if isinstance(result.get("expr"), str) else set()
+    return own | {name for item in result.values() for name in _in_expressions(item)}
 
 
 def _exported() -> set[str]:
     """Every name that a query may use."""
     suffixes = {"histogram": ("_bucket", "_sum", "_count")}
-    return {f"{one.name}{suffix}" for one in FAMILIES for suffix in suffixes.get(one.kind, ("",))}
+    return {f"{item.name}{suffix}" for item in FAMILIES for suffix in suffixes.get(item.kind, ("",))}
 
 
 def test_the_table_of_metrics_has_each_one_as_it_is_exported() -> None:
     text = (ROOT / "docs/operating/monitoring.md").read_text()
     rows = re.findall(r"^\| `(dcf_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", text, re.MULTILINE)
-    labels = {one.name: ", ".join(f"`{label}`" for label in one.labels) for one in FAMILIES}
-    assert rows == [(one.name, one.kind, labels[one.name], one.text) for one in FAMILIES]
+    labels = {item.name: ", ".join(f"`{label}`" for label in item.labels) for item in FAMILIES}
+    assert rows == [(item.name, item.kind, labels[item.name], item.text) for item in FAMILIES]
 
 
 def test_alerts_and_dashboard_name_only_metrics_that_there_are() -> None:
@@ -308,8 +312,8 @@ def test_alerts_and_dashboard_name_only_metrics_that_there_are() -> None:
 
 
 def _panels() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((ROOT / "deploy/grafana/dcf.json").read_text())["panels"]
-    return found
+    panels: list[dict[str, Any]] = json.loads((ROOT / "deploy/grafana/dcf.json").read_text())["panels"]
+    return panels
 
 
 def test_the_panels_of_the_dashboard_have_ids_of_their_own_and_do_not_overlap() -> None:
@@ -327,4 +331,4 @@ def test_the_panels_of_the_dashboard_have_ids_of_their_own_and_do_not_overlap() 
 
 def test_every_metric_is_on_the_dashboard() -> None:
     used = {re.sub("_bucket$", "", name) for name in _in_expressions(_panels())}
-    assert used == {one.name for one in FAMILIES}
+    assert used == {item.name for item in FAMILIES}

@@ -41,7 +41,7 @@ WELL = Vitals(now=NOW, servers=(SERVER,), clock=IDLE)
 
 def about(topic: Topic, vitals: Vitals | ServerVitals, **expected: Any) -> list[HealthFinding]:
     whole = vitals if isinstance(vitals, Vitals) else replace(WELL, servers=(vitals,))
-    return [one for one in judge(whole, replace(EXPECTED, **expected)) if one.topic is topic]
+    return [item for item in judge(whole, replace(EXPECTED, **expected)) if item.topic is topic]
 
 
 def of_cluster(topic: Topic, *servers: ServerVitals, **expected: Any) -> list[HealthFinding]:
@@ -68,9 +68,9 @@ def test_a_redis_of_others_that_starts_with_a_torn_log_is_warned_of(
 
 
 def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_bad() -> None:
-    found = judge(WELL, EXPECTED)
-    assert [one.topic for one in found] == list(Topic)
-    assert {one.level for one in found} == {Level.OK}
+    result = judge(WELL, EXPECTED)
+    assert [item.topic for item in result] == list(Topic)
+    assert {item.level for item in result} == {Level.OK}
 
 
 @rows(
@@ -83,20 +83,20 @@ def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_b
     ],
 )
 def test_a_log_that_is_not_kept_is_told_and_stops_no_call(change: dict[str, Any], level: Level, said: str) -> None:
-    (found,) = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, **change)))
-    assert (found.level, found.sentence.endswith(said), found.stops_calls) == (level, True, False)
-    assert found.remedy
+    (finding,) = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, **change)))
+    assert (finding.level, finding.sentence.endswith(said), finding.stops_calls) == (level, True, False)
+    assert finding.remedy
 
 
 def test_a_failed_snapshot_that_nobody_asked_for_is_none() -> None:
-    (found,) = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, snapshot_written=False)))
-    assert found.level is Level.OK
+    (finding,) = about(Topic.DURABILITY, replace(SERVER, durability=replace(DURABLE, snapshot_written=False)))
+    assert finding.level is Level.OK
 
 
 @rows(("used", "level"), [(84, Level.OK), (85, Level.WARNING), (100, Level.WARNING)])
 def test_an_operator_is_warned_from_85_percent_on(used: int, level: Level) -> None:
-    (found,) = about(Topic.MEMORY, replace(SERVER, memory=MemoryUse(used=used, limit=100, policy="noeviction")))
-    assert (found.level, f"({used}%)" in found.sentence) == (level, True)
+    (finding,) = about(Topic.MEMORY, replace(SERVER, memory=MemoryUse(used=used, limit=100, policy="noeviction")))
+    assert (finding.level, f"({used}%)" in finding.sentence) == (level, True)
 
 
 @rows("seen", [ReplicaSeen(online=False, lag_s=0, behind=0), ReplicaSeen(online=True, lag_s=11, behind=9)])
@@ -106,20 +106,20 @@ def test_a_replica_that_does_not_keep_up_is_a_warning(seen: ReplicaSeen) -> None
 
 
 def test_a_server_that_is_a_replica_lacks_no_replicas() -> None:
-    (found,) = about(Topic.REPLICAS, replace(SERVER, is_replica=True, confirmed=0), wait_replicas=2)
-    assert found.level is Level.OK
+    (finding,) = about(Topic.REPLICAS, replace(SERVER, is_replica=True, confirmed=0), wait_replicas=2)
+    assert finding.level is Level.OK
 
 
 def test_of_a_cluster_whose_nodes_are_well_each_topic_is_one_finding_on_all_of_them() -> None:
     fullest, *others = (
         replace(SERVER, memory=MemoryUse(used=used, limit=100, policy="noeviction")) for used in (7, 5, 4)
     )
-    found = {topic: [one.sentence for one in of_cluster(topic, fullest, *others)] for topic in SETUP}
-    assert found[Topic.REDIS] == ["All 3 nodes of the cluster: Redis 8.2.3 answers."]
-    assert found[Topic.MEMORY] == [
+    sentenceses = {topic: [finding.sentence for finding in of_cluster(topic, fullest, *others)] for topic in SETUP}
+    assert sentenceses[Topic.REDIS] == ["All 3 nodes of the cluster: Redis 8.2.3 answers."]
+    assert sentenceses[Topic.MEMORY] == [
         "Node n1 of the cluster: Redis uses 7 bytes of 100 bytes (7%). The other 2 are well too."
     ]
-    assert [len(sentences) for sentences in found.values()] == [1] * len(SETUP)
+    assert [len(sentences) for sentences in sentenceses.values()] == [1] * len(SETUP)
 
 
 def test_findings_of_a_cluster_name_their_nodes_the_worst_first() -> None:
@@ -139,32 +139,32 @@ def test_findings_of_a_cluster_name_their_nodes_the_worst_first() -> None:
 
 def test_a_large_cluster_shows_five_findings_of_a_topic_and_counts_the_others() -> None:
     full = (replace(SERVER, memory=MemoryUse(used=99 - n, limit=100, policy="noeviction")) for n in range(8))
-    *told, rest = of_cluster(Topic.MEMORY, *full)
-    assert [one.sentence.split()[1] for one in told] == ["n1", "n2", "n3", "n4", "n5"]
+    *details, rest = of_cluster(Topic.MEMORY, *full)
+    assert [item.sentence.split()[1] for item in details] == ["n1", "n2", "n3", "n4", "n5"]
     assert (rest.level, rest.sentence) == (Level.WARNING, "3 more nodes of the cluster have something like it.")
 
 
 def test_the_clock_may_be_silent_for_ten_seconds_or_three_of_its_intervals() -> None:
     for silent_s, interval_s, level in ((10, 1, Level.OK), (11, 1, Level.FAILING), (30, 10, Level.OK)):
         clock = replace(IDLE, looked_at=NOW - silent_s * SECOND, live=2000, examined=500, running=400)
-        (found,) = about(Topic.CLOCK, replace(WELL, clock=clock), pulse_interval_s=interval_s)
-        assert (found.level, "at least 400 runs are under way" in found.sentence) == (level, True)
+        (finding,) = about(Topic.CLOCK, replace(WELL, clock=clock), pulse_interval_s=interval_s)
+        assert (finding.level, "at least 400 runs are under way" in finding.sentence) == (level, True)
 
 
 def test_a_time_that_lies_ahead_counts_as_now() -> None:
     """As after the server's clock stepped back."""
     ahead = NOW + 3600 * SECOND
     clock = replace(IDLE, looked_at=ahead, running=1)
-    found = judge(replace(WELL, clock=clock, seen=(Sighting(agent_id="a", at=ahead),), seen_count=1), EXPECTED)
-    assert worst(one.level for one in found) is Level.OK
-    assert not any("-" in one.sentence for one in found if one.topic in {Topic.CLOCK, Topic.AGENTS})
+    result = judge(replace(WELL, clock=clock, seen=(Sighting(agent_id="a", at=ahead),), seen_count=1), EXPECTED)
+    assert worst(item.level for item in result) is Level.OK
+    assert not any("-" in item.sentence for item in result if item.topic in {Topic.CLOCK, Topic.AGENTS})
 
 
 @rows(("hours", "level"), [(2, Level.OK), (4, Level.WARNING)])
 def test_lists_that_nobody_checked_for_three_hours_are_a_warning(hours: int, level: Level) -> None:
     swept = SweepResult(at=NOW - hours * 3600 * SECOND, missing={}, dangling={}, repaired=True)
-    (found,) = about(Topic.LISTS, replace(WELL, swept=swept))
-    assert found.level is level
+    (finding,) = about(Topic.LISTS, replace(WELL, swept=swept))
+    assert finding.level is level
 
 
 @rows(
@@ -187,6 +187,6 @@ def test_lists_that_nobody_checked_for_three_hours_are_a_warning(hours: int, lev
     ],
 )
 def test_schedules_that_start_nothing_are_told(facts: ScheduleFacts, level: Level, said: str) -> None:
-    (found,) = about(Topic.SCHEDULES, replace(WELL, schedules=facts))
-    assert (found.level, found.sentence.endswith(said)) == (level, True), found.sentence
-    assert (found.remedy is None) == (level is Level.OK)
+    (finding,) = about(Topic.SCHEDULES, replace(WELL, schedules=facts))
+    assert (finding.level, finding.sentence.endswith(said)) == (level, True), finding.sentence
+    assert (finding.remedy is None) == (level is Level.OK)

@@ -140,8 +140,8 @@ def test_the_same_issue_blocks_once(world: World) -> None:
     run = world.create(chain("A"))
     blocked(world, run)
     blocked(world, run)
-    assert [one["issue"] for one in world.meta(run)["blocked_by"]] == ["i-1"]
-    assert [one.type for one in world.history_of(run)].count("RunBlocked") == 1
+    assert [item["issue"] for item in world.meta(run)["blocked_by"]] == ["i-1"]
+    assert [happening.type for happening in world.history_of(run)].count("RunBlocked") == 1
     assert unblocked(world, run, "another") == 0
     assert code(world.try_acquire(run, "A")) == "run_blocked"
 
@@ -150,13 +150,13 @@ def test_a_run_that_is_blocked_is_explained_by_its_issue(world: World) -> None:
     run = world.create(chain("A"))
     world.plane.kick_off(run, "go")
     blocked(world, run, text="Which of the two?")
-    found = world.diagnosis.explain(run)
-    assert [one.cause for one in found.findings] == [Cause.BLOCKED]
-    assert found.as_json()["run_status"] == "blocked"
-    assert found.is_stuck
-    assert found.findings[0].remedy.tool == "resolve_issue"
+    explanation = world.diagnosis.explain(run)
+    assert [finding.cause for finding in explanation.findings] == [Cause.BLOCKED]
+    assert explanation.as_json()["run_status"] == "blocked"
+    assert explanation.is_stuck
+    assert explanation.findings[0].remedy.tool == "resolve_issue"
     unblocked(world, run)
-    assert Cause.BLOCKED not in [one.cause for one in world.diagnosis.explain(run).findings]
+    assert Cause.BLOCKED not in [finding.cause for finding in world.diagnosis.explain(run).findings]
 
 
 def test_the_list_of_runs_says_which_are_blocked_and_can_be_asked_for_these(world: World) -> None:

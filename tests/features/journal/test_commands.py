@@ -79,23 +79,23 @@ def test_limits_and_filters_of_what_is_shown(dcf: Dcf, run: str) -> None:
 def test_the_context_of_an_agent_and_of_a_run(dcf: Dcf, world: World, run: str) -> None:
     world.acquire(run, "A", "ann")
     dcf("journal", "add", run, "decision", "EUR.", "--details", '{"chosen": "EUR"}', "--as", "ann")
-    told = dcf("runs", "brief", run, "--agent", "ann").stdout
-    assert f"runs: {run}  running" in told
-    assert f"held: {run}  A  running" in told
-    assert f"decisions: {run}  EUR." in told
-    assert "next: renew_state_lease" in told
-    found = json.loads(dcf("runs", "brief", run, "--json").stdout)
-    assert [one["tool"] for one in found["next"]] == ["explain_run"]
+    stdout = dcf("runs", "brief", run, "--agent", "ann").stdout
+    assert f"runs: {run}  running" in stdout
+    assert f"held: {run}  A  running" in stdout
+    assert f"decisions: {run}  EUR." in stdout
+    assert "next: renew_state_lease" in stdout
+    document = json.loads(dcf("runs", "brief", run, "--json").stdout)
+    assert [item["tool"] for item in document["next"]] == ["explain_run"]
     assert dcf("runs", "brief").exit_code != 0
 
 
 def test_a_search_over_everything(dcf: Dcf, run: str) -> None:
     dcf("journal", "add", run, "note", f"About {run} prices.", "--as", "ann")
-    told = dcf("runs", "search", f"{run} prices", "--type", "journal").stdout
-    assert "note of ann" in told
-    assert run in told
-    found = json.loads(dcf("runs", "search", f"{run} prices", "--run", run, "--json").stdout)
-    assert [one["workflow_id"] for one in found["results"]] == [run]
+    stdout = dcf("runs", "search", f"{run} prices", "--type", "journal").stdout
+    assert "note of ann" in stdout
+    assert run in stdout
+    document = json.loads(dcf("runs", "search", f"{run} prices", "--run", run, "--json").stdout)
+    assert [result["workflow_id"] for result in document["results"]] == [run]
     assert dcf("runs", "search", "nothing like this anywhere").stdout == "Nothing was found.\n"
     assert dcf("runs", "search", "x", "--type", "gossip").exit_code != 0
 

@@ -62,14 +62,14 @@ def texts(world: World, run: str, **more: Any) -> list[str]:
 
 def every(world: World, run: str, limit: int, **more: Any) -> list[JournalEntry]:
     """All entries, page after page."""
-    found: list[JournalEntry] = []
+    journal_entries: list[JournalEntry] = []
     cursor = None
     while True:
-        one = page(world, run, limit, cursor=cursor, **more)
-        found += one.entries
-        cursor = one.next_cursor
+        item = page(world, run, limit, cursor=cursor, **more)
+        journal_entries += item.entries
+        cursor = item.next_cursor
         if cursor is None:
-            return found
+            return journal_entries
         check_cursor(cursor)
 
 
@@ -139,12 +139,12 @@ def test_entries_of_many_writers_at_once_are_all_there_each_once_and_in_order(
         thread.start()
     for thread in threads:
         thread.join()
-    found = every(real, run, 7, oldest_first=True)
-    assert len(found) == many * each
-    assert [entry.place for entry in found] == sorted(entry.place for entry in found)
-    assert len({entry.at for entry in found}) == many * each
+    journal_entries = every(real, run, 7, oldest_first=True)
+    assert len(journal_entries) == many * each
+    assert [entry.place for entry in journal_entries] == sorted(entry.place for entry in journal_entries)
+    assert len({entry.at for entry in journal_entries}) == many * each
     for number in range(many):
-        own = [entry.text for entry in found if entry.text.startswith(f"{number} ")]
+        own = [entry.text for entry in journal_entries if entry.text.startswith(f"{number} ")]
         assert own == [f"{number} {at}" for at in range(each)]
 
 
@@ -172,7 +172,7 @@ def test_the_times_of_entries_grow_in_the_order_in_which_they_are_written(real: 
     late = Journal(slow, JournalReader(real.connections), real.journal.texts).add_journal_entry(run, wish())
     assert isinstance(late, EntryAdded)
     assert late.entry.place > first[0].entry.place
-    assert [one.entry_id for one in page(real, run, cursor=first[0].entry.place, oldest_first=True).entries] == [
+    assert [entry.entry_id for entry in page(real, run, cursor=first[0].entry.place, oldest_first=True).entries] == [
         late.entry.entry_id
     ]
 
@@ -183,9 +183,9 @@ def test_a_reader_who_goes_on_where_it_stopped_misses_nothing(
     writers, most = [worlds() for _ in range(3)], 30
     threads = [
         threading.Thread(
-            target=lambda one=one, number=number: [added(one, run, f"{number}-{at}") for at in range(most)]
+            target=lambda item=writer, number=number: [added(item, run, f"{number}-{at}") for at in range(most)]
         )
-        for number, one in enumerate(writers)
+        for number, writer in enumerate(writers)
     ]
     seen: list[str] = []
     last: str | None = None
@@ -256,14 +256,14 @@ def test_a_note_that_is_left_stands_in_the_journal_too(world: World) -> None:
     left = world.talking.leave_note(run, Note(text="Odd.", by="a", state="A"), request_id="r1")
     assert isinstance(left, RunAnswer)
     assert isinstance(world.talking.leave_note(run, Note(text="Odd.", by="a", state="A"), request_id="r1"), RunAnswer)
-    kept = world.ask("HGETALL", world.store.keys(run).of("journal"))
-    assert len(kept[::2]) == 2, "one entry and the count of bytes"
+    answer = world.ask("HGETALL", world.store.keys(run).of("journal"))
+    assert len(answer[::2]) == 2, "one entry and the count of bytes"
 
 
 def test_notes_and_entries_are_read_in_one_place(real: World, run: str) -> None:
     added(real, run, kind="handoff", text="Go on with the totals.", details={"next_steps": ["check"]})
     real.talking.leave_note(run, Note(text="Odd.", by="a", state="A"))
-    assert [(one.kind, one.text) for one in page(real, run).entries] == [
+    assert [(entry.kind, entry.text) for entry in page(real, run).entries] == [
         (EntryKind.NOTE, "Odd."),
         (EntryKind.HANDOFF, "Go on with the totals."),
     ]
@@ -291,7 +291,7 @@ def test_a_milestone_renews_the_lease_of_its_holder(timely: World) -> None:
 def test_an_issue_blocks_the_run_until_somebody_resolves_it(real: World, run: str) -> None:
     real.plane.kick_off(run, "go")
     issue = added(real, run, kind="issue", text="Which price?", state="A", blocks=True)
-    assert [one.issue for one in issue.blocked_by] == [issue.entry.entry_id]
+    assert [item.issue for item in issue.blocked_by] == [issue.entry.entry_id]
     assert code(real.try_acquire(run, "A", "a")) == "run_blocked"
     assert texts(real, run, open=True) == ["Which price?"]
     answer = resolve(real, run, issue.entry.entry_id)
@@ -317,11 +317,11 @@ def test_the_planner_is_told_of_a_blocking_issue_and_the_agents_of_its_end(real:
     real.notifications.pulse()
     issue = added(real, run, kind="issue", text="Which price?", blocks=True).entry.entry_id
     real.notifications.pulse()
-    (event,) = [one for one in real.messages("boss") if one["type"] == "run_blocked"]
+    (event,) = [message for message in real.messages("boss") if message["type"] == "run_blocked"]
     assert (event["issue"], event["text"], event["from"]) == (issue, "Which price?", "a")
     resolve(real, run, issue)
     real.notifications.pulse()
-    assert [(one["target_state"], one["reason"]) for one in real.messages("a")][-1] == ("A", "unblocked")
+    assert [(message["target_state"], message["reason"]) for message in real.messages("a")][-1] == ("A", "unblocked")
 
 
 def test_an_issue_is_resolved_once(real: World, run: str) -> None:
@@ -339,8 +339,8 @@ def test_two_who_resolve_an_issue_at_once_are_one_and_a_refusal(worlds: Callable
         run = real.create(chain("A"))
         issue = added(real, run, kind="issue", blocks=True, is_operator=True).entry.entry_id
         with ThreadPoolExecutor(2) as pool:
-            asked = [pool.submit(resolve, world, run, issue, by) for by, world in people.items()]
-        answers = [one.result() for one in asked]
+            updateds = [pool.submit(resolve, world, run, issue, by) for by, world in people.items()]
+        answers = [updated.result() for updated in updateds]
         assert sorted(str(code(answer)) for answer in answers) == ["None", "already_resolved"]
 
 
@@ -357,9 +357,9 @@ def test_only_those_in_charge_resolve_a_blocking_issue_its_author_an_open_one(re
 
 def test_an_issue_is_resolved_after_the_run_ended_and_does_not_block_its_retry(real: World) -> None:
     run = real.create(workflow({"Fan": parallel({"A": task()}, {"B": task()}, End=True)}))
-    held = real.acquire(run, "Fan/0/A")
+    acquire = real.acquire(run, "Fan/0/A")
     issue = added(real, run, kind="issue", blocks=True, is_operator=True).entry.entry_id
-    real.fail(run, "Fan/0/A", held)
+    real.fail(run, "Fan/0/A", acquire)
     assert real.run_status(run) is RunStatus.FAILED
     assert code(resolve(real, run, issue)) is None
     assert real.meta(run)["blocked_by"] is None
@@ -414,8 +414,8 @@ def test_offset_without_limit(real: World, run: str, limit: int, oldest_first: b
     for number in range(10):
         added(real, run, f"k{number}", text=str(number), kind="log" if number % 2 else "note")
     expected = [str(number) for number in range(10)]
-    found = [entry.text for entry in every(real, run, limit, oldest_first=oldest_first)]
-    assert found == (expected if oldest_first else expected[::-1])
+    texts = [entry.text for entry in every(real, run, limit, oldest_first=oldest_first)]
+    assert texts == (expected if oldest_first else expected[::-1])
     odd = [entry.text for entry in every(real, run, limit, oldest_first=oldest_first, kind=EntryKind.LOG, agent="a")]
     assert odd == (expected[1::2] if oldest_first else expected[1::2][::-1])
     full = page(real, run, 10, oldest_first=oldest_first)
@@ -461,7 +461,7 @@ def test_a_page_is_one_round_trip_however_long_the_journal_is(
         more = [replace(entry, entry_id=f"j{number:016x}", at=entry.at + number) for number in range(1, 5_000)]
         for start in range(0, len(more), 500):
             batch = more[start : start + 500]
-            real.connections.send(*(command for one in batch for command in entry_commands(keys, one)))
+            real.connections.send(*(command for entry in batch for command in entry_commands(keys, entry)))
     assert spent == [1, 1]
 
 

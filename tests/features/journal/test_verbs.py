@@ -29,9 +29,9 @@ async def started(operator: Tools) -> str:
 
 
 async def ok(application: Application, caller: Any, tool: str, /, **arguments: Any) -> dict[str, Any]:
-    found: Answer = await ask(application, caller, tool, **arguments)
-    assert found.code == "ok", found.text
-    return found.payload
+    answer: Answer = await ask(application, caller, tool, **arguments)
+    assert answer.code == "ok", answer.text
+    return answer.payload
 
 
 async def code(application: Application, caller: Any, tool: str, /, **arguments: Any) -> str:
@@ -80,7 +80,7 @@ async def test_a_run_that_is_blocked_says_so_everywhere_until_a_person_resolves_
     why = await operator.ok("explain_run", workflow_id=run)
     assert (why["run_status"], why["findings"][0]["cause"]) == ("blocked", "blocked")
     listed = await operator.ok("list_runs", blocked=True, status="running")
-    assert run in [one["workflow_id"] for one in listed["runs"]]
+    assert run in [run["workflow_id"] for run in listed["runs"]]
 
     how = {"workflow_id": run, "issue": added["entry"], "how": "EUR."}
     assert await code(application, WORKER, "resolve_issue", **how, agent_id="ann") == "not_yours"
@@ -98,13 +98,13 @@ async def test_the_planner_is_told_of_the_issue_and_what_to_call(application: Ap
     added = await ok(application, WORKER, "add_journal_entry", **issue)
     last: dict[str, Any] = {}
     while True:
-        found = await operator.ok("await_workflow_event", agent_id="pat", timeout_s=50, lease=False, **last)
-        assert found["status"] == "event", "the planner was not told"
-        if found["event"]["workflow_id"] == run and found["event"]["type"] == "run_blocked":
+        answer = await operator.ok("await_workflow_event", agent_id="pat", timeout_s=50, lease=False, **last)
+        assert answer["status"] == "event", "the planner was not told"
+        if answer["event"]["workflow_id"] == run and answer["event"]["type"] == "run_blocked":
             break
-        last = {"ack_message_id": found["message_id"]}
-    assert found["event"]["text"] == "Which currency?"
-    call = next(one for one in found.payload["next"] if one["tool"] == "resolve_issue")
+        last = {"ack_message_id": answer["message_id"]}
+    assert answer["event"]["text"] == "Which currency?"
+    call = next(item for item in answer.payload["next"] if item["tool"] == "resolve_issue")
     done = await ok(application, PLANNER, "resolve_issue", **{**call["arguments"], "how": "EUR."})
     assert done["issue"] == added["entry"]
 
@@ -136,7 +136,7 @@ async def test_a_long_journal_comes_in_pages_that_fit_an_answer(application: App
     cursor: dict[str, str] = {}
     while True:
         page = await operator.ok("read_journal", workflow_id=run, oldest_first=True, **cursor)
-        seen += [one["key"] for one in page["entries"]]
+        seen += [entry["key"] for entry in page["entries"]]
         assert page["has_more"] is (page["next_cursor"] is not None)
         if not page["has_more"]:
             break

@@ -22,7 +22,7 @@ ASK = one_state(
 def test_people_find_what_waits_for_them_and_answer_it_once(client: Client, run_id: str) -> None:
     client.start(ASK, workflow_id=run_id)
     for mine in (client.list_human_tasks(person="alice"), client.list_human_tasks(group="finance")):
-        (task,) = [one for one in mine if one.workflow_id == run_id]
+        (task,) = [item for item in mine if item.workflow_id == run_id]
         assert (task.state, task.title, task.choices) == ("Wait", "Approve the order", ("approve", "reject"))
         assert (task.to, task.details) == (("alice", {"group": "finance"}), None)
     (whole,) = client.list_human_tasks(workflow_id=run_id, state="Wait")
@@ -48,6 +48,6 @@ def test_no_field_of_a_task_is_left_out(served: Client, run_id: str) -> None:
     ask = one_state(Resource="dcf:human", Parameters={**ASK["asl"]["States"]["Wait"]["Parameters"], **more})
     served.start(ask, workflow_id=run_id)
     (shown,) = served._tools.call("list_human_tasks", workflow_id=run_id, state="Wait")["tasks"]
-    assert set(shown) <= {one.name for one in fields(ListedTask)}
+    assert set(shown) <= {field.name for field in fields(ListedTask)}
     (task,) = served.list_human_tasks(workflow_id=run_id, state="Wait")
     assert (task.schema, task.not_by, task.instructions) == ({"type": "object"}, ("bob",), "Look at the total.")

@@ -72,8 +72,8 @@ def test_the_inbox_lists_what_waits_for_somebody(dcf: Dcf, world: World) -> None
 def test_one_task_is_shown_whole_with_the_commands_that_answer_it(dcf: Dcf, world: World) -> None:
     run = asking(world)
     shown = dcf("inbox", run, "Ask").stdout
-    for told in ("Approve the order", "Look at the total.", "It is in euros.", '"total": 7'):
-        assert told in shown
+    for details in ("Approve the order", "Look at the total.", "It is in euros.", '"total": 7'):
+        assert details in shown
     assert f"dcf approve {run} Ask --as NAME --epoch {epoch_of(dcf, run)}" in shown
     assert f"dcf tasks answer {run} Ask defer --comment WHY --as NAME --epoch {epoch_of(dcf, run)}" in shown
 
@@ -90,9 +90,9 @@ def test_a_person_approves_and_the_next_is_told_who_did(dcf: Dcf, world: World) 
     assert late.exit_code == 1
     assert "already_answered: State 'Ask' was answered by 'alice' with 'approve'" in late.stderr
     assert "nothing waits" in dcf("inbox", run).stdout.lower()
-    told = dcf("runs", "events", run, "--type", "StateConcluded").stdout
-    assert "answered_by=alice" in told
-    assert "by=local" in told
+    stdout = dcf("runs", "events", run, "--type", "StateConcluded").stdout
+    assert "answered_by=alice" in stdout
+    assert "by=local" in stdout
 
 
 def test_a_person_of_a_group_takes_another_choice(dcf: Dcf, world: World) -> None:
@@ -159,10 +159,10 @@ def test_a_description_that_cannot_be_followed_is_no_valid_workflow(dcf: Dcf, fi
     )
     file = tmp_path / "w.json"
     file.write_text(json.dumps({"workflow_name": "w", "asl": machine}))
-    told = dcf("validate", str(file))
-    assert told.exit_code != 0
-    assert f"{field}: to must be the id of a person" in told.output
-    assert "a human task has no field 'titel'" in told.output
+    finished = dcf("validate", str(file))
+    assert finished.exit_code != 0
+    assert f"{field}: to must be the id of a person" in finished.output
+    assert "a human task has no field 'titel'" in finished.output
 
 
 def test_a_simulation_answers_a_human_task_by_the_rules_of_a_run(dcf: Dcf, tmp_path: Any) -> None:

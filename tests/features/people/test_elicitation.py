@@ -36,9 +36,9 @@ def site(replica: Callable[..., Application]) -> Application:
 
 async def answered(client: Client, run: str, **more: Any) -> dict[str, Any]:
     call = {"workflow_id": run, "state": "Ask", "agent_id": "alice"} | more
-    found: dict[str, Any] | None = (await client.call_tool("answer_human_task", call)).structured_content
-    assert found is not None
-    return found
+    content: dict[str, Any] | None = (await client.call_tool("answer_human_task", call)).structured_content
+    assert content is not None
+    return content
 
 
 @rows("mode", ["auto", "legacy"])
@@ -81,9 +81,9 @@ async def test_without_an_answer_nothing_is_answered_and_the_hint_says_what_to_d
 ) -> None:
     run = await asked(operator)
     async with Client(build_server(site), mode=mode, elicitation_callback=person) as client:
-        told = await answered(client, run)
-    assert told["error"] == "invalid_argument: Nobody chose: the person was not asked, or did not answer."
-    assert "pass what they say as choice" in told["hint"]
+        details = await answered(client, run)
+    assert details["error"] == "invalid_argument: Nobody chose: the person was not asked, or did not answer."
+    assert "pass what they say as choice" in details["hint"]
     assert (await operator.ok("list_human_tasks", workflow_id=run))["tasks"]
 
 
@@ -116,8 +116,8 @@ async def test_the_answer_is_given_to_the_visit_that_was_shown(site: Application
             return await super().__call__(context, params)
 
     async with Client(build_server(site), elicitation_callback=Slow(choice="approve")) as client:
-        told = await answered(client, run_id)
-    assert told["code"] == "conflict", told
+        details = await answered(client, run_id)
+    assert details["code"] == "conflict", details
     assert (await operator.ok("list_human_tasks", workflow_id=run_id))["tasks"], "it is asked again"
 
 

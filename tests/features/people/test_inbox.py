@@ -22,9 +22,9 @@ async def opened(tools: Tools, project: str, *gates: dict[str, Any]) -> str:
     await tools.ok("open_run", name="inbox", workflow_id=run, project=project)
     unit = {"name": "A", **({"gates": list(gates)} if gates else {})}
     await tools.ok("add_units", workflow_id=run, units=[unit])
-    held = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    answer = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
     if gates:
-        written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": "{}"}
+        written = {"lease_token": answer["work"]["lease_token"], "new_status": "succeeded", "output_json": "{}"}
         await tools.refused("review_running", "update_workflow_control_plane", workflow_id=run, state="A", **written)
     return run
 
@@ -33,9 +33,9 @@ def gate(kind: str, **more: Any) -> dict[str, Any]:
     return {"name": "g", "kind": kind, **more}
 
 
-async def waiting(tools: Tools, project: str, **who: Any) -> set[tuple[str, str]]:
+async def waiting(tools: Tools, project: str, **person: Any) -> set[tuple[str, str]]:
     """The items that wait for a person in a project: the run, and its gate or issue."""
-    rows = (await tools.ok("list_human_tasks", project=project, limit=50, **who))["tasks"]
+    rows = (await tools.ok("list_human_tasks", project=project, limit=50, **person))["tasks"]
     kinds = [(row["workflow_id"], "issue" if row.get("issue") else str(row.get("gate"))) for row in rows]
     assert len(set(kinds)) == len(kinds)
     return set(kinds)
@@ -43,25 +43,25 @@ async def waiting(tools: Tools, project: str, **who: Any) -> set[tuple[str, str]
 
 async def test_verdicts_and_blocking_issues_wait_for_those_who_may_answer(operator: Tools) -> None:
     project = f"p-{secrets.token_hex(4)}"
-    anybody = await opened(operator, project, gate("review"))
+    workflow_id = await opened(operator, project, gate("review"))
     rita = await opened(operator, project, gate("review", reviewers=["rita"]))
     person = await opened(operator, project, gate("person"))
     alice = await opened(operator, project, gate("person", people=["alice"]))
     await opened(operator, project, gate("command", command="make test"))
     blocked = await opened(operator, project)
     issue = {"agent_id": "ann", "kind": "issue", "text": "Which currency?", "blocks": True}
-    kept = await operator.ok("add_journal_entry", workflow_id=blocked, **issue)
-    everybody = {(anybody, "g"), (blocked, "issue")}
+    answer = await operator.ok("add_journal_entry", workflow_id=blocked, **issue)
+    everybody = {(workflow_id, "g"), (blocked, "issue")}
     assert await waiting(operator, project) == everybody | {(person, "g"), (alice, "g")}
     assert await waiting(operator, project, person="rita") == everybody | {(rita, "g"), (person, "g")}
     assert await waiting(operator, project, person="alice") == everybody | {(alice, "g"), (person, "g")}
     assert await waiting(operator, project, person="ann") == {(blocked, "issue")}, "it made what is judged"
     (row,) = (await operator.ok("list_human_tasks", workflow_id=blocked))["tasks"]
-    assert (row["issue"], row["title"]) == (kept["entry"], "Which currency?")
-    (row,) = (await operator.ok("list_human_tasks", workflow_id=anybody))["tasks"]
+    assert (row["issue"], row["title"]) == (answer["entry"], "Which currency?")
+    (row,) = (await operator.ok("list_human_tasks", workflow_id=workflow_id))["tasks"]
     assert (row["gate"], row["state"], len(row["content_sha256"])) == ("g", "A", 64)
-    told = {"issue": kept["entry"], "how": "Zloty.", "agent_id": "alice"}
-    await operator.ok("resolve_issue", workflow_id=blocked, **told)
+    details = {"issue": answer["entry"], "how": "Zloty.", "agent_id": "alice"}
+    await operator.ok("resolve_issue", workflow_id=blocked, **details)
     assert await waiting(operator, project, person="ann") == set()
 
 
@@ -73,15 +73,15 @@ async def test_pages_go_on_through_all_that_waits(operator: Tools) -> None:
         blocked = await opened(operator, project)
         await operator.ok("add_journal_entry", workflow_id=blocked, agent_id="ann", kind="issue", text="!", blocks=True)
         runs.append(blocked)
-    found, cursor = list[str](), None
+    result, cursor = list[str](), None
     while True:
         page = (await operator.ok("list_human_tasks", project=project, limit=2, cursor=cursor)).payload
         assert len(page["tasks"]) <= 2
-        found += [row["workflow_id"] for row in page["tasks"]]
+        result += [row["workflow_id"] for row in page["tasks"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    assert sorted(found) == sorted(runs)
+    assert sorted(result) == sorted(runs)
     await operator.refused("invalid_argument", "list_human_tasks", cursor="verdicts!nonsense")
 
 
@@ -113,16 +113,16 @@ async def test_the_inputs_and_outputs_of_gates_are_not_read_for_rows_that_do_not
         rita = f"rita-{secrets.token_hex(4)}"
         write = {"Type": "Task", "Instructions": text, "Gates": [gate("review", reviewers=[rita])], "End": True}
         document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": write}}
-        given = {"input_json": {"topic": "leases"}, "agents_map_json": {"A": "ann"}, "project": project}
-        run = (await operator.ok("start_run", workflow_json=document, **given))["workflow_id"]
-        held = await operator.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+        value = {"input_json": {"topic": "leases"}, "agents_map_json": {"A": "ann"}, "project": project}
+        run = (await operator.ok("start_run", workflow_json=document, **value))["workflow_id"]
+        answer = await operator.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
         output = {"text": "x" * 50_000}
-        written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": output}
+        written = {"lease_token": answer["work"]["lease_token"], "new_status": "succeeded", "output_json": output}
         await operator.refused("review_running", "update_workflow_control_plane", workflow_id=run, state="A", **written)
-        for asked in ({"person": rita, "project": project}, {"person": rita, "workflow_id": run}):
-            await ask(application, person, "list_human_tasks", **asked)
+        for request in ({"person": rita, "project": project}, {"person": rita, "workflow_id": run}):
+            await ask(application, person, "list_human_tasks", **request)
             with counted(application) as cost:
-                rows = (await ask(application, person, "list_human_tasks", **asked))["tasks"]
+                rows = (await ask(application, person, "list_human_tasks", **request))["tasks"]
             assert [row["gate"] for row in rows] == ["g"]
             assert cost.traffic < 50_000, "no output was read"
             costs.append([name for packet in cost.packets for name in packet])

@@ -68,15 +68,15 @@ def answer(world: World, run: str, *args: Any, request_id: str | None = None, **
 
 
 def answered(world: World, run: str, *args: Any, **more: Any) -> Mapping[str, Any]:
-    found = answer(world, run, *args, **more)
-    assert isinstance(found, RunAnswer), found
-    return found.answer
+    result = answer(world, run, *args, **more)
+    assert isinstance(result, RunAnswer), result
+    return result.answer
 
 
 def refused(world: World, run: str, *args: Any, **more: Any) -> Refusal:
-    found = answer(world, run, *args, **more)
-    assert isinstance(found, Refusal), found
-    return found
+    refusal = answer(world, run, *args, **more)
+    assert isinstance(refusal, Refusal), refusal
+    return refusal
 
 
 def listed(world: World, **query: Any) -> HumanTaskPage:
@@ -93,8 +93,8 @@ def states(world: World, **query: Any) -> list[tuple[str, str]]:
 
 def test_a_persons_answer_is_the_output_of_the_state_and_the_run_goes_on(world: World) -> None:
     run = world.create(asking())
-    told = answered(world, run, comment="looks good", answer={"amount": 7})
-    assert (told["run_status"], told["answered_by"], told["choice"]) == ("succeeded", "alice", "approve")
+    details = answered(world, run, comment="looks good", answer={"amount": 7})
+    assert (details["run_status"], details["answered_by"], details["choice"]) == ("succeeded", "alice", "approve")
     output = world.meta(run)["output"]
     assert {name: output[name] for name in ("choice", "comment", "answer", "answered_by")} == {
         "choice": "approve",
@@ -108,12 +108,12 @@ def test_a_persons_answer_is_the_output_of_the_state_and_the_run_goes_on(world: 
 def test_who_answered_stands_in_the_history_and_in_the_document(world: World) -> None:
     run = world.create(asking())
     answered(world, run, "reject", comment="too dear")
-    (event,) = [one for one in world.events(run) if one.type == "StateConcluded"]
+    (event,) = [event for event in world.events(run) if event.type == "StateConcluded"]
     assert (event.state, event.data["answered_by"], event.data["choice"]) == ("Ask", "alice", "reject")
     doc = world.doc(run, "Ask")
-    asked = asking_of(doc)
-    assert asked is not None
-    assert (doc.status, asked.answered_by, asked.choice) == (Status.SUCCEEDED, "alice", "reject")
+    request = asking_of(doc)
+    assert request is not None
+    assert (doc.status, request.answered_by, request.choice) == (Status.SUCCEEDED, "alice", "reject")
 
 
 def test_a_choice_state_decides_on_the_answer(world: World) -> None:
@@ -147,30 +147,30 @@ def test_a_rejection_may_be_a_failure_that_is_caught(world: World) -> None:
 def test_of_two_answers_the_first_counts_and_the_second_is_told_who_was_first(world: World) -> None:
     run = world.create(asking({"to": ["alice", "bob"]}))
     answered(world, run, by="bob")
-    told = refused(world, run, "reject", by="alice")
-    assert told.code == "already_answered"
-    assert "answered by 'bob' with 'approve'" in told.message
+    refusal = refused(world, run, "reject", by="alice")
+    assert refusal.code == "already_answered"
+    assert "answered by 'bob' with 'approve'" in refusal.message
 
 
 def test_two_at_once_have_one_winner(world: World) -> None:
     names = [f"p{number}" for number in range(6)]
     run = world.create(asking({"to": names}))
-    found: list[RunAnswer | Refusal] = []
+    run_answers: list[RunAnswer | Refusal] = []
     start = threading.Barrier(len(names))
 
     def go(name: str) -> None:
         start.wait()
-        found.append(answer(world, run, by=name))
+        run_answers.append(answer(world, run, by=name))
 
     threads = [threading.Thread(target=go, args=(name,)) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    (winner,) = [one for one in found if isinstance(one, RunAnswer)]
-    losers = [one for one in found if isinstance(one, Refusal)]
+    (winner,) = [answer for answer in run_answers if isinstance(answer, RunAnswer)]
+    losers = [answer for answer in run_answers if isinstance(answer, Refusal)]
     assert len(losers) == len(names) - 1
-    assert all(f"answered by '{winner.answer['answered_by']}'" in one.message for one in losers)
+    assert all(f"answered by '{winner.answer['answered_by']}'" in loser.message for loser in losers)
     assert world.event_types(run).count("StateConcluded") == 1
 
 
@@ -216,9 +216,9 @@ def test_what_cannot_be_taken_is_refused_and_the_task_stays_open(
     world: World, parameters: Document, answering: dict[str, Any], code: str, told: str
 ) -> None:
     run = world.create(asking(parameters))
-    found = refused(world, run, **answering)
-    assert found.code == code
-    assert told in found.message
+    refusal = refused(world, run, **answering)
+    assert refusal.code == code
+    assert told in refusal.message
     assert states(world, run=run) == [(run, "Ask")]
 
 
@@ -269,9 +269,9 @@ def test_who_completed_what_led_to_a_task_may_not_answer_it(world: World) -> Non
     run = world.create(reviewed())
     world.do(run, "Write/0/Part1", owner="ann")
     world.do(run, "Write/1/Part2", owner="ben")
-    found = refused(world, run, by="ben", state="Review", groups=["editors"])
-    assert found.code == "excluded"
-    assert "'ben' completed 'Write/1/Part2'" in found.message
+    refusal = refused(world, run, by="ben", state="Review", groups=["editors"])
+    assert refusal.code == "excluded"
+    assert "'ben' completed 'Write/1/Part2'" in refusal.message
     answered(world, run, by="eve", state="Review", groups=["editors"])
 
 
@@ -521,22 +521,22 @@ def each_asking(count: int) -> tuple[Document, Document]:
 
 
 def test_pages_go_through_tasks_that_were_opened_at_the_same_moment(world: World) -> None:
-    document, given = each_asking(35)
-    run = world.create(document, run_input=given)
-    found: list[str] = []
+    document, run_input = each_asking(35)
+    run = world.create(document, run_input=run_input)
+    result: list[str] = []
     place = None
     while True:
         page = listed(world, run=run, limit=10, place=place)
-        found += [row.state for row in page.rows]
+        result += [row.state for row in page.rows]
         place = page.next_place
         if place is None:
             break
-    assert sorted(found) == sorted(f"Each/{number}/Ask" for number in range(35))
+    assert sorted(result) == sorted(f"Each/{number}/Ask" for number in range(35))
 
 
 def test_a_page_goes_on_where_its_last_task_was_answered_meanwhile(world: World) -> None:
-    document, given = each_asking(12)
-    run = world.create(document, run_input=given)
+    document, run_input = each_asking(12)
+    run = world.create(document, run_input=run_input)
     first = listed(world, run=run, limit=5)
     answered(world, run, state=first.rows[-1].state)
     second = listed(world, run=run, limit=50, place=first.next_place)
@@ -544,8 +544,8 @@ def test_a_page_goes_on_where_its_last_task_was_answered_meanwhile(world: World)
 
 
 def test_a_page_costs_what_it_shows(world: World) -> None:
-    document, given = each_asking(300)
-    run = world.create(document, run_input=given)
+    document, run_input = each_asking(300)
+    run = world.create(document, run_input=run_input)
     page = listed(world, run=run, limit=3)
     assert len(page.rows) == 3
 

@@ -84,9 +84,9 @@ def test_what_is_wrong_is_told_in_words(fields: dict[str, Json], told: str) -> N
 
 
 def test_all_flaws_are_told_at_once() -> None:
-    told = refused(to=[], title="")
-    assert "To must be" in told
-    assert "Title must be" in told
+    refusal = refused(to=[], title="")
+    assert "To must be" in refusal
+    assert "Title must be" in refusal
 
 
 @rows("document", [None, "alice", ["alice"], 7])

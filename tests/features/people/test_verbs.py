@@ -35,8 +35,8 @@ async def asked(tools: Tools, **more: Any) -> str:
     run = await new_run(tools, f"run-{secrets.token_hex(4)}", asking(**more), **agents)
     await tools.ok("notify_next_worker_agent", workflow_id=run)
     holder = {"workflow_id": run, "state": "Work", "owner_agent_id": "writer-1"}
-    held = await tools.ok("acquire_state_lease", **holder)
-    done = {"new_status": "succeeded", "output_json": {}, "lease_token": held["lease"]["token"]}
+    answer = await tools.ok("acquire_state_lease", **holder)
+    done = {"new_status": "succeeded", "output_json": {}, "lease_token": answer["lease"]["token"]}
     await tools.ok("update_workflow_control_plane", **holder, **done)
     return run
 
@@ -49,8 +49,8 @@ def person(*groups: str, name: str = "alice") -> Caller:
 async def test_a_task_is_found_by_person_group_and_run_and_shown_whole_by_its_state(operator: Tools) -> None:
     run = await asked(operator, to=["ann", {"group": "painters"}])
     for query in ({"person": "ann"}, {"group": "painters"}, {"workflow_id": run}):
-        found = await operator.ok("list_human_tasks", **query)
-        (task,) = [one for one in found["tasks"] if one["workflow_id"] == run]
+        answer = await operator.ok("list_human_tasks", **query)
+        (task,) = [task for task in answer["tasks"] if task["workflow_id"] == run]
         assert (task["state"], task["title"], task["choices"]) == ("Ask", "Approve the order", ["approve", "reject"])
         assert "details" not in task
     (whole,) = (await operator.ok("list_human_tasks", workflow_id=run, state="Ask"))["tasks"]
@@ -77,17 +77,17 @@ async def test_an_answer_ends_the_state_once(operator: Tools) -> None:
 
 async def test_two_people_answer_at_once_and_one_wins(operator: Tools) -> None:
     run = await asked(operator, to=["alice", "bob"])
-    found: list[Answer] = []
+    answers: list[Answer] = []
 
     async def go(name: str) -> None:
         call = {"workflow_id": run, "state": "Ask", "choice": "approve", "agent_id": name}
-        found.append(await operator.call("answer_human_task", **call))
+        answers.append(await operator.call("answer_human_task", **call))
 
     async with anyio.create_task_group() as group:
         group.start_soon(go, "alice")
         group.start_soon(go, "bob")
-    (winner,) = [one for one in found if one.code == "ok"]
-    (loser,) = [one for one in found if one.code == "already_answered"]
+    (winner,) = [answer for answer in answers if answer.code == "ok"]
+    (loser,) = [answer for answer in answers if answer.code == "already_answered"]
     assert f"'{winner['answered_by']}'" in loser.error
 
 
@@ -102,8 +102,8 @@ async def test_a_key_stands_for_its_person_and_its_groups_only(operator: Tools, 
     assert joined.code == "forbidden"
     worker = await ask(alone, key_of(Scope.READ, Scope.WORK, agent_id="alice"), "answer_human_task", **call)
     assert worker.code == "forbidden"
-    nobody = await ask(alone, key_of(Scope.READ, Scope.ANSWER), "answer_human_task", **call)
-    assert nobody.code == "invalid_argument"
+    reply = await ask(alone, key_of(Scope.READ, Scope.ANSWER), "answer_human_task", **call)
+    assert reply.code == "invalid_argument"
     mine = await ask(alone, person("finance", name="bob"), "list_human_tasks", person="bob")
     assert run in {task["workflow_id"] for task in mine["tasks"]}
     done = await ask(alone, person("finance", name="bob"), "answer_human_task", **call)
@@ -173,8 +173,8 @@ def site(replica: Callable[..., Application]) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 @asynccontextmanager

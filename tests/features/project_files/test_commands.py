@@ -41,14 +41,14 @@ def project(dcf: Dcf, tmp_path: Path, word: str) -> str:
 def index(dcf: Dcf, project: str, *options: str) -> dict[str, Any]:
     done = dcf("projects", "index", project, "--json", *options)
     assert done.exit_code == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def found(dcf: Dcf, word: str) -> dict[str, str]:
     """The results of the search, by the name of the file."""
     results = json.loads(dcf("runs", "search", word, "--limit", 50, "--json").stdout)["results"]
-    return {one["title"]: one["type"] for one in results}
+    return {result["title"]: result["type"] for result in results}
 
 
 def test_text_files_are_indexed_and_found_by_their_kind(dcf: Dcf, project: str, word: str) -> None:

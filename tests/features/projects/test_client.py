@@ -14,10 +14,10 @@ def test_a_project_is_made_found_listed_and_deleted(client: Client, run_id: str)
     with pytest.raises(Refused):
         client.put_project(run_id, name="Store")
     run = client.start(EMPTY, project=run_id)
-    found = client.get_project(path=f"/srv/{run_id}")
-    assert (found.project.project, found.overview.newest_runs) == (run_id, (run.workflow_id,))
-    assert [one.workflow_id for one in client.list(project=run_id)] == [run.workflow_id]
-    assert run_id in [one.project for one in client.list_projects()]
+    project = client.get_project(path=f"/srv/{run_id}")
+    assert (project.project.project, project.overview.newest_runs) == (run_id, (run.workflow_id,))
+    assert [item.workflow_id for item in client.list(project=run_id)] == [run.workflow_id]
+    assert run_id in [item.project for item in client.list_projects()]
     assert client.get(run.workflow_id).project == run_id
     assert client.delete_project(run_id).existed
     with pytest.raises(NotFound):

@@ -9,15 +9,15 @@ from tests.cli.conftest import Dcf
 
 def test_a_project_is_put_found_listed_and_deleted(dcf: Dcf) -> None:
     name = f"p-{secrets.token_hex(4)}"
-    given = ("--name", "Shop", "--path", f"/srv/{name}", "--path", f"ci-1=/ci/{name}", "--git", '{"branch": "main"}')
-    assert dcf("projects", "add", name, *given).stdout == f"{name} is created (revision 1).\n"
-    assert dcf("projects", "add", name, *given).stdout == f"{name} is as it was (revision 1).\n"
+    value = ("--name", "Shop", "--path", f"/srv/{name}", "--path", f"ci-1=/ci/{name}", "--git", '{"branch": "main"}')
+    assert dcf("projects", "add", name, *value).stdout == f"{name} is created (revision 1).\n"
+    assert dcf("projects", "add", name, *value).stdout == f"{name} is as it was (revision 1).\n"
     refused = dcf("projects", "add", name, "--name", "Store")
     assert (refused.exit_code, "conflict" in refused.stderr) == (1, True)
     assert dcf("projects", "add", name, "--name", "Store", "--revision", 1).exit_code == 0
-    found = json.loads(dcf("projects", "show", "--path", f"ci-1=/ci/{name}", "--json").stdout)
-    project = found["project"]
-    assert (project["project"], project["name"], found["overview"]["runs"]) == (name, "Store", 0)
+    document = json.loads(dcf("projects", "show", "--path", f"ci-1=/ci/{name}", "--json").stdout)
+    project = document["project"]
+    assert (project["project"], project["name"], document["overview"]["runs"]) == (name, "Store", 0)
     assert "git branch: main" in dcf("projects", "show", name).stdout
     assert dcf("projects", "show", "--path", f"/ci/{name}", "--machine", "ci-1").exit_code == 0
     assert dcf("projects", "show", "--path", f"/ci/{name}", "--machine", "ci-2").exit_code == 3
@@ -37,8 +37,8 @@ def _its_limits_are_set_and_taken_away(dcf: Dcf, name: str) -> None:
     assert (limited["project"]["max_in_progress"], limited["changed"]) == (2, False)
     shown = dcf("projects", "show", name).stdout
     assert all(words in shown for words in ("at most 2 states", "tokens 900")), shown
-    kept = json.loads(dcf(*put, "--budget", '{"tokens": null}', "--json").stdout)["project"]
-    assert set(kept["budget"]) == {"seconds"}
+    project = json.loads(dcf(*put, "--budget", '{"tokens": null}', "--json").stdout)["project"]
+    assert set(project["budget"]) == {"seconds"}
     free = json.loads(dcf(*put, "--budget", "{}", "--max-in-progress", 0, "--json").stdout)["project"]
     assert ("budget" in free, free.get("max_in_progress", 0)) == (False, 0)
     assert dcf(*put, "--budget", '{"money": 1}').exit_code == 2

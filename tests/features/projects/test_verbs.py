@@ -57,27 +57,27 @@ async def test_what_is_there_is_replaced_only_by_who_has_seen_it(tools: Tools, n
 async def test_git_facts_and_paths_are_told_without_a_revision(tools: Tools, name: str) -> None:
     await tools.ok("put_project", project=name, git_json={"branch": "main"}, paths_json=[f"/srv/{name}"])
     more = [{"path": f"/home/ada/{name}", "machine": "laptop"}]
-    told = await tools.ok("put_project", project=name, git_json={"branch": "fix"}, paths_json=more)
-    assert told["project"]["git"] == {"branch": "fix"}
-    assert [one["path"] for one in told["project"]["paths"]] == [f"/srv/{name}", f"/home/ada/{name}"]
+    answer = await tools.ok("put_project", project=name, git_json={"branch": "fix"}, paths_json=more)
+    assert answer["project"]["git"] == {"branch": "fix"}
+    assert [path["path"] for path in answer["project"]["paths"]] == [f"/srv/{name}", f"/home/ada/{name}"]
     less = await tools.ok("put_project", project=name, forget_paths_json=[f"/srv/{name}"])
-    assert [one["path"] for one in less["project"]["paths"]] == [f"/home/ada/{name}"]
+    assert [path["path"] for path in less["project"]["paths"]] == [f"/home/ada/{name}"]
     await tools.refused("unknown_project", "get_project", path=f"/srv/{name}")
 
 
 async def test_two_projects_may_have_the_same_directory_name(tools: Tools, name: str) -> None:
-    for one, path in ((f"{name}-a", f"/srv/{name}/app"), (f"{name}-b", f"/home/{name}/app")):
-        await tools.ok("put_project", project=one, name="app", paths_json=[path])
-    found = await tools.ok("get_project", path=f"/home/{name}/app/")
-    assert found["project"]["project"] == f"{name}-b"
+    for project_id, path in ((f"{name}-a", f"/srv/{name}/app"), (f"{name}-b", f"/home/{name}/app")):
+        await tools.ok("put_project", project=project_id, name="app", paths_json=[path])
+    answer = await tools.ok("get_project", path=f"/home/{name}/app/")
+    assert answer["project"]["project"] == f"{name}-b"
 
 
 async def test_one_path_on_two_machines_may_be_two_projects(tools: Tools, name: str) -> None:
     for machine in ("ci-1", "ci-2"):
         paths = [{"path": f"/ci/{name}", "machine": machine}]
         await tools.ok("put_project", project=f"{name}-{machine}", paths_json=paths)
-    found = await tools.ok("get_project", path=f"/ci/{name}", machine="ci-2")
-    assert found["project"]["project"] == f"{name}-ci-2"
+    answer = await tools.ok("get_project", path=f"/ci/{name}", machine="ci-2")
+    assert answer["project"]["project"] == f"{name}-ci-2"
     either = await tools.refused("ambiguous_path", "get_project", path=f"/ci/{name}")
     assert f"{name}-ci-1" in either.error
     await tools.refused("unknown_project", "get_project", path=f"/ci/{name}", machine="ci-3")
@@ -109,9 +109,9 @@ async def test_of_many_who_put_a_path_at_once_one_gets_it(
         for thread in threads:
             thread.join()
         assert sum(isinstance(answer, Refusal) for answer in answers) == 5
-        held = raw_redis.hgetall(projects_at(_at(name).path))
-        assert len(held) == 1
-        (holder,) = held.values()
+        hgetall = raw_redis.hgetall(projects_at(_at(name).path))
+        assert len(hgetall) == 1
+        (holder,) = hgetall.values()
         assert isinstance(holder, bytes)
         application.projects.delete(holder.decode())
         assert raw_redis.exists(projects_at(_at(name).path)) == 0
@@ -123,18 +123,18 @@ def _at(name: str) -> ProjectPlace:
 
 async def test_the_list_has_the_newest_use_first_and_pages(tools: Tools, name: str) -> None:
     made = [f"{name}-{number}" for number in range(5)]
-    for one in made:
-        await tools.ok("put_project", project=one)
+    for project_id in made:
+        await tools.ok("put_project", project=project_id)
     await new_run(tools, f"run-{name}", project=made[1])
     listed, cursor = list[str](), None
     while True:
         page = await tools.ok("list_projects", limit=2, **({} if cursor is None else {"cursor": cursor}))
-        listed += [one["project"] for one in page["projects"]]
+        listed += [item["project"] for item in page["projects"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    mine = [one for one in listed if one.startswith(name)]
-    assert mine == [made[1], *(one for one in reversed(made) if one != made[1])]
+    mine = [item for item in listed if item.startswith(name)]
+    assert mine == [made[1], *(item for item in reversed(made) if item != made[1])]
     assert page["total"] == len(listed) == len(set(listed))
 
 
@@ -166,12 +166,12 @@ async def test_a_deleted_project_leaves_its_runs_and_nothing_of_itself(
 
 async def test_a_bound_key_sees_and_changes_its_own_project_only(alone: Application, name: str) -> None:
     ours, theirs = f"{name}-ours", f"{name}-theirs"
-    for one in (ours, theirs):
-        made = await ask(alone, key_of(*Scope), "put_project", project=one, paths_json=[f"/srv/{one}"])
+    for project_id in (ours, theirs):
+        made = await ask(alone, key_of(*Scope), "put_project", project=project_id, paths_json=[f"/srv/{project_id}"])
         assert made.code == "ok"
     caller = bound(ours)
     listed = await ask(alone, caller, "list_projects")
-    assert [one["project"] for one in listed["projects"]] == [ours]
+    assert [item["project"] for item in listed["projects"]] == [ours]
     assert (await ask(alone, caller, "get_project"))["project"]["project"] == ours
     assert (await ask(alone, caller, "get_project", path=f"/srv/{theirs}")).code == "unknown_project"
     for tool in ("get_project", "put_project", "delete_project"):
@@ -200,8 +200,8 @@ async def test_what_is_no_project_is_refused(tools: Tools, name: str, wrong: dic
 @rows(("count", "own"), [(MOST_PROJECTS, 0), (0, MOST_OF_ONE)])
 def test_there_are_no_more_projects_than_may_be(count: int, own: int) -> None:
     wish = ProjectWish(project_id="one-more", by="key:a")
-    found = ProjectFound(now=1, project=None, holders={}, count=count, own_count=own)
-    answer = put(found, wish)
+    project_found = ProjectFound(now=1, project=None, holders={}, count=count, own_count=own)
+    answer = put(project_found, wish)
     assert isinstance(answer, Refusal)
     assert answer.code == "quota_exceeded"
 
@@ -209,4 +209,4 @@ def test_there_are_no_more_projects_than_may_be(count: int, own: int) -> None:
 async def test_the_project_a_run_names_need_not_have_been_put(tools: Tools, name: str) -> None:
     await new_run(tools, f"run-{name}", ONE_TASK, project=name)
     await tools.refused("unknown_project", "get_project", project=name)
-    assert name not in {one["project"] for one in (await tools.ok("list_projects", limit=1000))["projects"]}
+    assert name not in {project["project"] for project in (await tools.ok("list_projects", limit=1000))["projects"]}

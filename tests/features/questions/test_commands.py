@@ -17,15 +17,15 @@ def run(world: World) -> str:
 def test_a_note_is_in_the_history_with_its_author(dcf: Dcf, world: World, run: str) -> None:
     done = dcf("runs", "note", run, "no hurry", "--as", "lea", "--state", "A")
     assert done.stdout == f"The note is in the history of {run}; mira is notified.\n"
-    told = dcf("runs", "events", run, "--type", "NoteLeft").stdout
-    assert "agent=lea text=no hurry" in told
+    stdout = dcf("runs", "events", run, "--type", "NoteLeft").stdout
+    assert "agent=lea text=no hurry" in stdout
     assert json.loads(dcf("runs", "note", run, "again", "--as", "lea", "--json").stdout)["note"] == 2
 
 
 def test_a_question_is_seen_everywhere_and_answered_once(dcf: Dcf, world: World, run: str) -> None:
     token = world.acquire(run, "A", "ann")
-    asked = dcf("tasks", "ask", run, "A", token, "EUR or USD?", "--choice", "EUR", "--choice", "USD")
-    assert asked.stdout.startswith(f"Question q1 of {run} waits for an answer of the planner until ")
+    finished = dcf("tasks", "ask", run, "A", token, "EUR or USD?", "--choice", "EUR", "--choice", "USD")
+    assert finished.stdout.startswith(f"Question q1 of {run} waits for an answer of the planner until ")
     assert "waits for an answer of the planner to q1: EUR or USD?" in dcf("show", run).stdout
     why = dcf("why", run).stdout
     assert "waiting_for_answer" in why
@@ -43,16 +43,16 @@ def test_a_question_is_seen_everywhere_and_answered_once(dcf: Dcf, world: World,
     again = dcf("tasks", "reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever", "--json")
     assert json.loads(again.stdout)["repeated"] is True
     assert "already_answered" in dcf("tasks", "reply", run, "q1", "USD", "--as", "mira").stderr
-    told = dcf("runs", "events", run, "--type", "QuestionAnswered").stdout
-    assert "answered_by=lea answer=EUR comment=as ever" in told
+    stdout = dcf("runs", "events", run, "--type", "QuestionAnswered").stdout
+    assert "answered_by=lea answer=EUR comment=as ever" in stdout
 
 
 def test_a_question_to_people_keeps_the_lease_if_asked_so(dcf: Dcf, world: World, run: str) -> None:
     token = world.acquire(run, "A", "ann")
-    told = json.loads(
+    document = json.loads(
         dcf("tasks", "ask", run, "A", token, "Why?", "--to", "lea", "--to", "group:ops", "--keep", "--json").stdout
     )
-    assert (told["asked"], told["gave_back"]) == ("lea or the group ops", False)
+    assert (document["asked"], document["gave_back"]) == ("lea or the group ops", False)
     assert "held by ann, who waits for an answer of lea or the group ops to q1: Why?" in dcf("show", run).stdout
     assert "not_asked" in dcf("tasks", "reply", run, "q1", "so", "--as", "bob").stderr
     assert dcf("tasks", "reply", run, "q1", "so", "--as", "bob", "--group", "ops").exit_code == 0

@@ -29,15 +29,15 @@ def correct(world: World, run: str, state: str, output: Any, token: str | None =
 
 
 def corrected(world: World, run: str, state: str, output: Any, token: str | None = None, **more: Any) -> RunAnswer:
-    found = correct(world, run, state, output, token, **more)
-    assert isinstance(found, RunAnswer), found
-    return found
+    answer = correct(world, run, state, output, token, **more)
+    assert isinstance(answer, RunAnswer), answer
+    return answer
 
 
 def refused(world: World, run: str, state: str, output: Any, token: str | None = None) -> Refusal:
-    found = correct(world, run, state, output, token)
-    assert isinstance(found, Refusal), found
-    return found
+    refusal = correct(world, run, state, output, token)
+    assert isinstance(refusal, Refusal), refusal
+    return refusal
 
 
 def done(world: World, document: Document, state: str, output: Any, **options: Any) -> tuple[str, str]:
@@ -50,13 +50,13 @@ def done(world: World, document: Document, state: str, output: Any, **options: A
 
 def test_a_corrected_result_is_the_input_of_what_follows(world: World) -> None:
     run, token = done(world, chain("A", "B"), "A", {"total": 1})
-    told = corrected(world, run, "A", {"total": 2}, token, reason="a typo")
-    assert told.answer["next_states"] == ["B"]
+    details = corrected(world, run, "A", {"total": 2}, token, reason="a typo")
+    assert details.answer["next_states"] == ["B"]
     assert (world.output(run, "A"), world.given(run, "B")) == ({"total": 2}, {"total": 2})
     lease = world.try_acquire(run, "B")
     assert isinstance(lease, Leased)
     assert lease.given == {"total": 2}
-    (event,) = [found for found in world.events(run) if found.type == "ResultCorrected"]
+    (event,) = [event for event in world.events(run) if event.type == "ResultCorrected"]
     assert (event.state, event.data["was"], event.data["reason"]) == ("A", {"total": 1}, "a typo")
     assert event.data["before"] != event.data["after"]
 
@@ -89,10 +89,10 @@ def test_a_repetition_changes_nothing_more_and_another_request_is_refused(world:
 
 def test_once_the_follower_was_leased_the_correction_is_refused_with_its_name(world: World) -> None:
     run, token = done(world, chain("A", "B"), "A", 1)
-    held = world.acquire(run, "B", "ben")
-    found = refused(world, run, "A", 2, token)
-    assert (found.code, "'ben' works on 'B'" in found.message) == ("result_used", True)
-    world.release(run, "B", held)
+    acquire = world.acquire(run, "B", "ben")
+    refusal = refused(world, run, "A", 2, token)
+    assert (refusal.code, "'ben' works on 'B'" in refusal.message) == ("result_used", True)
+    world.release(run, "B", acquire)
     assert refused(world, run, "A", 2, token).code == "result_used"
     world.do(run, "B")
     assert refused(world, run, "A", 2, token).code == "result_used"
@@ -180,8 +180,8 @@ def test_the_clock_looks_when_a_shorter_timeout_of_the_follower_has_passed(world
 def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world: World) -> None:
     run, token = done(world, fan(2), "Ask", {"way": "Way0"})
     corrected(world, run, "Ask", {"way": "Way0", "more": 1}, token)
-    found = refused(world, run, "Ask", {"way": "Way1"}, token)
-    assert (found.code, "'Way1'" in found.message, "'Way0'" in found.message) == ("path_differs", True, True)
+    refusal = refused(world, run, "Ask", {"way": "Way1"}, token)
+    assert (refusal.code, "'Way1'" in refusal.message, "'Way0'" in refusal.message) == ("path_differs", True, True)
     assert refused(world, run, "Ask", {"way": "nowhere"}, token).code == "path_differs"
     assert world.given(run, "Way0") == {"way": "Way0", "more": 1}
 
@@ -199,8 +199,8 @@ def test_a_result_with_which_the_run_would_have_gone_elsewhere_is_refused(world:
 )
 def test_what_begins_by_itself_has_used_the_result_at_once(world: World, follower: Document) -> None:
     run, token = done(world, workflow({"A": task("Next"), "Next": follower}), "A", {"items": [1]})
-    found = refused(world, run, "A", {"items": [2]}, token)
-    assert (found.code, "'Next'" in found.message) == ("result_used", True)
+    refusal = refused(world, run, "A", {"items": [2]}, token)
+    assert (refusal.code, "'Next'" in refusal.message) == ("result_used", True)
 
 
 def test_what_no_agent_wrote_is_not_corrected(world: World) -> None:
@@ -278,12 +278,12 @@ def test_the_result_of_an_iteration_is_corrected_until_the_map_has_ended(world: 
         world.do(run, path)
     token = world.acquire(run, "Each/0/Check")
     world.complete(run, "Each/0/Check", token, "wrong")
-    told = corrected(world, run, "Each/0/Check", "right", token)
-    assert told.answer["next_states"] == []
+    details = corrected(world, run, "Each/0/Check", "right", token)
+    assert details.answer["next_states"] == []
     world.do(run, "Each/1/Check", output="other")
     assert world.given(run, "Sum") == ["right", "other"]
-    found = refused(world, run, "Each/0/Check", "late", token)
-    assert (found.code, "'Each'" in found.message) == ("result_used", True)
+    refusal = refused(world, run, "Each/0/Check", "late", token)
+    assert (refusal.code, "'Each'" in refusal.message) == ("result_used", True)
 
 
 def test_the_next_iteration_that_a_completion_began_is_left_alone(world: World) -> None:
@@ -292,9 +292,9 @@ def test_the_next_iteration_that_a_completion_began_is_left_alone(world: World) 
     run = world.create(document, run_input={"items": [1, 2]})
     token = world.acquire(run, "Each/0/Score")
     world.complete(run, "Each/0/Score", token, "wrong")
-    held = world.acquire(run, "Each/1/Score")
+    acquire = world.acquire(run, "Each/1/Score")
     corrected(world, run, "Each/0/Score", "right", token)
-    world.complete(run, "Each/1/Score", held, "other")
+    world.complete(run, "Each/1/Score", acquire, "other")
     assert world.meta(run)["output"] == ["right", "other"]
 
 
@@ -357,9 +357,9 @@ def test_a_correction_while_the_follower_is_leased_is_refused(
 ) -> None:
     run, token = done(world, chain("A", "B"), "A", 1)
     plane = other(world, lambda: assert_ok(take(world.plane, run)))
-    found = Corrections(plane).correct_result(run, Correct(state="A", output=2, token=token))
-    assert isinstance(found, Refusal)
-    assert found.code == "result_used"
+    correct_result = Corrections(plane).correct_result(run, Correct(state="A", output=2, token=token))
+    assert isinstance(correct_result, Refusal)
+    assert correct_result.code == "result_used"
     assert (world.given(run, "B"), world.output(run, "A")) == (1, 1)
 
 
@@ -402,9 +402,9 @@ def test_a_correction_while_the_map_ends_is_refused(world: World) -> None:
     token = world.acquire(run, "Each/0/Score")
     world.complete(run, "Each/0/Score", token, "wrong")
     plane = other(world, lambda: assert_ok(world.do(run, "Each/1/Score", output="other")))
-    found = Corrections(plane).correct_result(run, Correct(state="Each/0/Score", output="late", token=token))
-    assert isinstance(found, Refusal)
-    assert found.code == "result_used"
+    correct_result = Corrections(plane).correct_result(run, Correct(state="Each/0/Score", output="late", token=token))
+    assert isinstance(correct_result, Refusal)
+    assert correct_result.code == "result_used"
     assert world.given(run, "Sum") == ["wrong", "other"]
 
 
@@ -453,8 +453,8 @@ def test_a_follower_that_timed_out_and_is_retried_has_used_the_result(timely: Wo
     timely.notifications.pulse()
     before = timely.doc(run, "B")
     assert (before.status, before.attempts, before.retries) == (Status.PENDING, 0, 1)
-    found = refused(timely, run, "A", 2, token)
-    assert (found.code, "'B' has begun with it" in found.message) == ("result_used", True)
+    refusal = refused(timely, run, "A", 2, token)
+    assert (refusal.code, "'B' has begun with it" in refusal.message) == ("result_used", True)
     assert (timely.doc(run, "B"), timely.given(run, "B")) == (before, 1)
 
 

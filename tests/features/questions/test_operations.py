@@ -42,22 +42,22 @@ def ask(world: World, run: str, token: str, text: str = "Which?", **more: Any) -
 
 
 def asked(world: World, run: str, token: str, text: str = "Which?", **more: Any) -> str:
-    found = ask(world, run, token, text, **more)
-    assert isinstance(found, RunAnswer), found
-    return str(found.answer["question_id"])
+    reply = ask(world, run, token, text, **more)
+    assert isinstance(reply, RunAnswer), reply
+    return str(reply.answer["question_id"])
 
 
 def reply(world: World, run: str, question: str, text: str = "this", **more: Any) -> RunAnswer | Refusal:
     request_id = more.pop("request_id", None)
-    given = {"by": "pat", "may_plan": True, **more}
-    found = QuestionAnswer(question_id=question, answer=text, **given)
-    return world.talking.answer_question(run, found, request_id=request_id)
+    value = {"by": "pat", "may_plan": True, **more}
+    question_answer = QuestionAnswer(question_id=question, answer=text, **value)
+    return world.talking.answer_question(run, question_answer, request_id=request_id)
 
 
 def replied(world: World, run: str, question: str, text: str = "this", **more: Any) -> RunAnswer:
-    found = reply(world, run, question, text, **more)
-    assert isinstance(found, RunAnswer), found
-    return found
+    answer = reply(world, run, question, text, **more)
+    assert isinstance(answer, RunAnswer), answer
+    return answer
 
 
 def code(answer: object) -> str:
@@ -156,13 +156,13 @@ def test_the_planner_gets_a_question_and_the_asker_keeps_its_lease_for_the_answe
     replied(world, run, question, "EUR", comment="as always")
     assert not world.notifications.is_current(event)
     world.notifications.pulse()
-    (told,) = [found for found in world.messages("ann") if found["type"] == "question_answered"]
-    assert (told["target_state"], told["answer"], told["comment"]) == ("A", "EUR", "as always")
-    assert told["provenance"]["from"] == "pat"
-    assert world.notifications.is_current(told)
+    (details,) = [message for message in world.messages("ann") if message["type"] == "question_answered"]
+    assert (details["target_state"], details["answer"], details["comment"]) == ("A", "EUR", "as always")
+    assert details["provenance"]["from"] == "pat"
+    assert world.notifications.is_current(details)
     world.complete(run, "A", token, 1)
-    assert not world.notifications.is_current(told)
-    assert [found for found in world.event_types(run, "A") if found.startswith("Question")] == [
+    assert not world.notifications.is_current(details)
+    assert [event_type for event_type in world.event_types(run, "A") if event_type.startswith("Question")] == [
         "QuestionAsked",
         "QuestionAnswered",
     ]
@@ -293,7 +293,7 @@ def test_what_nobody_waits_for_after_a_retry_of_the_run_is_not_shown_as_waiting(
     assert code(reply(world, run, left)) == "question_closed"
     asked(world, run, world.acquire(run, "A", "ann"), "three", give_back=False)
     shown = world.talking.questions_of(run, "A", world.doc(run, "A"))
-    assert [found["question"] for found in shown] == ["one", "three"]
+    assert [result["question"] for result in shown] == ["one", "three"]
 
 
 def test_questions_about_a_state_are_bounded(world: World) -> None:
@@ -308,14 +308,14 @@ def test_a_run_keeps_only_so_many_questions(world: World) -> None:
     run = planned(world)
     token = world.acquire(run, "A", "ann")
     asked(world, run, token, "one", give_back=False)
-    (one,) = world.talking.talk(run).questions
-    waiting = tuple(replace(one, number=number) for number in range(1, MOST_KEPT + 1))
+    (question,) = world.talking.talk(run).questions
+    waiting = tuple(replace(question, number=number) for number in range(1, MOST_KEPT + 1))
     put_talk(world, run, Questions(asked=MOST_KEPT, questions=waiting))
     assert code(ask(world, run, token, "two", give_back=False)) == "too_many"
     put_talk(world, run, Questions(asked=MOST_KEPT, questions=(*waiting[:-1], replace(waiting[-1], answer="so"))))
     assert asked(world, run, token, "three", give_back=False) == f"q{MOST_KEPT + 1}"
-    kept = [found.number for found in world.talking.talk(run).questions]
-    assert (len(kept), MOST_KEPT in kept) == (MOST_KEPT, False)
+    numbers = [result.number for result in world.talking.talk(run).questions]
+    assert (len(numbers), MOST_KEPT in numbers) == (MOST_KEPT, False)
 
 
 @pytest.mark.parametrize("gave_back", [True, False])
@@ -325,8 +325,8 @@ def test_what_nobody_answers_in_time_is_given_up_and_the_asker_told(world: World
     question = asked(world, run, token, timeout_s=60, give_back=gave_back)
     pass_time(world, run)
     assert "QuestionExpired" in world.event_types(run)
-    (told,) = [event for event in world.messages("ann") if event["type"] == "question_answered"]
-    assert (told["answer"], told["nobody_answered"]) == (None, True)
+    (details,) = [event for event in world.messages("ann") if event["type"] == "question_answered"]
+    assert (details["answer"], details["nobody_answered"]) == (None, True)
     assert code(reply(world, run, question)) == "question_closed"
     if gave_back:
         token = world.acquire(run, "A", "ann")
@@ -418,8 +418,8 @@ def entries(world: World, run: str) -> list[bytes]:
     return [name for key in lists for name in world.ask("ZRANGE", key, 0, -1) if name.startswith(run.encode())]
 
 
-def listed(world: World, **wanted: Any) -> list[dict[str, object]]:
-    query = HumanTaskQuery(**{"limit": 1000, **wanted})
+def listed(world: World, **expected: Any) -> list[dict[str, object]]:
+    query = HumanTaskQuery(**{"limit": 1000, **expected})
     return [row.as_json() for row in world.people.list_human_tasks(query).rows if row.workflow_id in world.runs]
 
 
@@ -433,8 +433,8 @@ def test_questions_are_on_the_list_of_what_waits_for_people_until_they_are_answe
     assert row == listed(world, groups=("finance",))[0]
     assert (row["question_id"], row["title"], row["choices"]) == (first, "Which?", ["x", "y"])
     assert row["to"] == ["alice", {"group": "finance"}]
-    assert [found["question_id"] for found in listed(world, person="pat")] == [second]
-    assert [found["question_id"] for found in listed(world, run=run)] == [first, second]
+    assert [result["question_id"] for result in listed(world, person="pat")] == [second]
+    assert [result["question_id"] for result in listed(world, run=run)] == [first, second]
     replied(world, run, second)
     replied(world, run, first, "x", by="alice", is_person=True)
     assert listed(world, run=run) == []

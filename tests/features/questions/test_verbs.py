@@ -19,33 +19,33 @@ STRANGER = key_of(Scope.READ, Scope.WORK, Scope.PLAN, agent_id="eve", name="key:
 
 
 def person(*groups: str, name: str = "alice") -> Any:
-    found = key_of(Scope.READ, Scope.ANSWER, agent_id=name, name=f"key:{name}")
-    return found.__class__(name=found.name, scopes=found.scopes, agent_id=name, groups=frozenset(groups))
+    caller = key_of(Scope.READ, Scope.ANSWER, agent_id=name, name=f"key:{name}")
+    return caller.__class__(name=caller.name, scopes=caller.scopes, agent_id=name, groups=frozenset(groups))
 
 
 async def started(operator: Tools) -> dict[str, Any]:
     run = f"run-{secrets.token_hex(4)}"
     await new_run(operator, run, TWO_TASKS, agents_map_json={"A": "ann", "B": "ben"}, planner_agent_id="pat")
     await operator.ok("notify_next_worker_agent", workflow_id=run)
-    held = await operator.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
-    return {"workflow_id": run, "state": "A", "lease_token": held["work"]["lease_token"]}
+    answer = await operator.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    return {"workflow_id": run, "state": "A", "lease_token": answer["work"]["lease_token"]}
 
 
 async def told(application: Application, operator: Tools, agent: str, run: str, type_: str) -> dict[str, Any]:
     """The next event of this run and type; others are acknowledged."""
     last: dict[str, Any] = {}
     while True:
-        found = await operator.ok("await_workflow_event", agent_id=agent, timeout_s=50, lease=False, **last)
-        assert found["status"] == "event", f"{agent} was not told of a {type_}"
-        last = {"ack_message_id": found["message_id"]}
-        if found["event"]["workflow_id"] == run and found["event"]["type"] == type_:
-            return found.payload
+        answer = await operator.ok("await_workflow_event", agent_id=agent, timeout_s=50, lease=False, **last)
+        assert answer["status"] == "event", f"{agent} was not told of a {type_}"
+        last = {"ack_message_id": answer["message_id"]}
+        if answer["event"]["workflow_id"] == run and answer["event"]["type"] == type_:
+            return answer.payload
 
 
 async def ok(application: Application, caller: Any, tool: str, /, **arguments: Any) -> dict[str, Any]:
-    found: Answer = await ask(application, caller, tool, **arguments)
-    assert found.code == "ok", found.text
-    return found.payload
+    answer: Answer = await ask(application, caller, tool, **arguments)
+    assert answer.code == "ok", answer.text
+    return answer.payload
 
 
 async def code(application: Application, caller: Any, tool: str, /, **arguments: Any) -> str:
@@ -67,10 +67,10 @@ async def test_a_workers_note_reaches_the_planner(application: Application, oper
 async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
     application: Application, operator: Tools
 ) -> None:
-    held = await started(operator)
-    run = held["workflow_id"]
-    asked = await ok(application, WORKER, "ask_question", **held, question="EUR?", choices_json=["EUR", "USD"])
-    assert (asked["asked"], asked["gave_back"], asked["next"][0]["tool"]) == (
+    holding = await started(operator)
+    run = holding["workflow_id"]
+    answer = await ok(application, WORKER, "ask_question", **holding, question="EUR?", choices_json=["EUR", "USD"])
+    assert (answer["asked"], answer["gave_back"], answer["next"][0]["tool"]) == (
         "the planner",
         True,
         "await_workflow_event",
@@ -96,25 +96,25 @@ async def test_a_worker_asks_the_planner_and_finds_the_answer_in_its_work(
 
 
 async def test_people_find_the_question_on_their_list_and_answer_it(application: Application, operator: Tools) -> None:
-    held = await started(operator)
+    holding = await started(operator)
     to = '["alice", {"group": "finance"}]'
-    asked = await ok(application, WORKER, "ask_question", **held, question="Approved?", ask=to, give_back=False)
+    answer = await ok(application, WORKER, "ask_question", **holding, question="Approved?", ask=to, give_back=False)
     mine = await ok(application, person("finance", name="bob"), "list_human_tasks", person="bob")
-    (row,) = [one for one in mine["tasks"] if one["workflow_id"] == held["workflow_id"]]
-    assert (row["question_id"], row["title"], row["asked_by"]) == (asked["question_id"], "Approved?", "ann")
-    reply = {"workflow_id": held["workflow_id"], "question_id": row["question_id"], "answer": "yes"}
+    (row,) = [task for task in mine["tasks"] if task["workflow_id"] == holding["workflow_id"]]
+    assert (row["question_id"], row["title"], row["asked_by"]) == (answer["question_id"], "Approved?", "ann")
+    reply = {"workflow_id": holding["workflow_id"], "question_id": row["question_id"], "answer": "yes"}
     assert await code(application, PLANNER, "answer_question", **reply) == "not_asked"
     assert await code(application, person(name="carl"), "answer_question", **reply) == "not_asked"
     assert await code(application, person(name="carl"), "answer_question", **reply, group="finance") == "forbidden"
-    wrong = {"workflow_id": held["workflow_id"], "state": "A", "choice": "yes"}
+    wrong = {"workflow_id": holding["workflow_id"], "state": "A", "choice": "yes"}
     refused = await ask(application, person("finance", name="bob"), "answer_human_task", **wrong)
     assert (refused.code, f"question_id={row['question_id']}" in refused.hint) == ("not_waiting", True)
     assert "answer_question" in refused.hint
     done = await ok(application, person("finance", name="bob"), "answer_question", **reply)
     assert done["answered_by"] == "bob"
-    event = (await told(application, operator, "ann", held["workflow_id"], "question_answered"))["event"]
+    event = (await told(application, operator, "ann", holding["workflow_id"], "question_answered"))["event"]
     assert event["answer"] == "yes"
-    await operator.ok("renew_state_lease", **held)
+    await operator.ok("renew_state_lease", **holding)
 
 
 @rows(
@@ -135,27 +135,27 @@ async def test_people_find_the_question_on_their_list_and_answer_it(application:
 async def test_an_odd_question_is_refused_in_words(
     application: Application, operator: Tools, odd: dict[str, Any]
 ) -> None:
-    held = await started(operator)
-    assert await code(application, WORKER, "ask_question", **{**held, "question": "?", **odd}) == "invalid_argument"
+    holding = await started(operator)
+    assert await code(application, WORKER, "ask_question", **{**holding, "question": "?", **odd}) == "invalid_argument"
 
 
 async def test_a_worker_corrects_its_result_and_the_planner_any_until_it_is_used(
     application: Application, operator: Tools
 ) -> None:
-    held = await started(operator)
-    run = held["workflow_id"]
+    holding = await started(operator)
+    run = holding["workflow_id"]
     place = {"workflow_id": run, "state": "A"}
     await operator.ok(
-        "update_workflow_control_plane", **held, new_status="succeeded", output_json={"total": 1}, claim_next=False
+        "update_workflow_control_plane", **holding, new_status="succeeded", output_json={"total": 1}, claim_next=False
     )
-    done = await ok(application, WORKER, "correct_result", **held, output_json={"total": 2}, reason="a typo")
+    done = await ok(application, WORKER, "correct_result", **holding, output_json={"total": 2}, reason="a typo")
     assert (done["next_states"], done["repeated"]) == (["B"], False)
     assert await code(application, WORKER, "correct_result", **place, output_json=3) == "forbidden"
     assert await code(application, STRANGER, "correct_result", **place, output_json=3) == "forbidden"
     await ok(application, PLANNER, "correct_result", **place, output_json='{"total": 3}')
     follower = await operator.ok("acquire_state_lease", workflow_id=run, state="B", owner_agent_id="ben")
     assert follower["work"]["input"] == {"total": 3}
-    late = await ask(application, WORKER, "correct_result", **held, output_json={"total": 4})
+    late = await ask(application, WORKER, "correct_result", **holding, output_json={"total": 4})
     assert (late.code, "'ben' works on 'B'" in late.error) == ("result_used", True)
     (step,) = late["next"]
     note = {**step["arguments"], "agent_id": "ann", "text": "It is 4."}

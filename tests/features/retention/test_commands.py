@@ -43,7 +43,7 @@ def test_a_run_is_deleted_with_yes_and_only_with_yes_where_nobody_can_be_asked(
     done = dcf("runs", "delete", run, "--yes", "--reason", "a test")
     assert (done.exit_code, done.stdout) == (0, f"{run} is deleted.\n")
     assert not there(world, run)
-    (entry,) = (one for one in AuditTrail(world.connections).newest(20) if one.about.get("workflow_id") == run)
+    (entry,) = (item for item in AuditTrail(world.connections).newest(20) if item.about.get("workflow_id") == run)
     assert (entry.change, entry.by, entry.outcome, entry.about["reason"]) == ("delete_run", "local", "ok", "a test")
     again = json.loads(dcf("runs", "delete", run, "--yes", "--json").stdout)
     assert (again["workflow_id"], again["existed"]) == (run, False)
@@ -85,11 +85,11 @@ def test_old_runs_are_counted_before_they_are_deleted_and_young_and_live_ones_st
     options = ["runs", "prune", "--older-than", "30d", "--workflow", mine]
     counted = dcf(*options, "--dry-run")
     assert "4 runs ended more than 30d ago: 3 succeeded, 1 failed." in counted.stderr
-    asked = dcf(*options)
-    assert (asked.exit_code, "Add --yes" in asked.stderr) == (2, True)
+    finished = dcf(*options)
+    assert (finished.exit_code, "Add --yes" in finished.stderr) == (2, True)
     assert all(there(world, run) for run in (*old, failed))
-    told = json.loads(dcf(*options, "--status", "failed", "--yes", "--json").stdout)
-    assert told == {"found": 1, "by_status": {"failed": 1}, "deleted": 1, "kept": 0}
+    document = json.loads(dcf(*options, "--status", "failed", "--yes", "--json").stdout)
+    assert document == {"found": 1, "by_status": {"failed": 1}, "deleted": 1, "kept": 0}
     assert dcf(*options, "--yes").stdout == "3 runs deleted.\n"
     assert [there(world, run) for run in (*old, failed, young, live)] == [False] * 4 + [True] * 2
     assert "0 runs ended more than 30d ago." in dcf(*options, "--yes").stderr
@@ -101,8 +101,8 @@ def test_more_runs_than_a_page_are_pruned(
     monkeypatch.setattr("dcf.cli.features.retention._PAGE", 5)
     runs = [seed(name=mine) for _ in range(12)]
     aged(world, *runs)
-    told = json.loads(dcf("runs", "prune", "--older-than", "1s", "--workflow", mine, "--yes", "--json").stdout)
-    assert (told["found"], told["deleted"]) == (12, 12)
+    document = json.loads(dcf("runs", "prune", "--older-than", "1s", "--workflow", mine, "--yes", "--json").stdout)
+    assert (document["found"], document["deleted"]) == (12, 12)
     assert world.ask("KEYS", f"*{mine}*") == []
 
 

@@ -52,11 +52,11 @@ def ended(real: World) -> str:
 
 def left(world: World, run: str) -> list[str]:
     """Every key of a run, and every index that names it."""
-    found = world.keys_of(run)
+    code = world.keys_of(run)
     for key in world.ask("KEYS", "cp:idx:*"):
         if world.ask("TYPE", key) == b"zset" and world.ask("ZSCORE", key, run) is not None:
-            found.append(key.decode())
-    return found
+            code.append(key.decode())
+    return code
 
 
 def test_nothing_is_left_of_a_deleted_run(real: World, ended: str) -> None:
@@ -335,19 +335,19 @@ def test_a_run_that_expired_leaves_the_list_and_its_counts_and_nothing_is_left(r
     mine = f"gone-{uuid.uuid4().hex[:8]}"
     document = chain("A") | {"workflow_name": mine}
     real.ask("DEL", EXPIRING)  # what runs of other tests left may be due
-    run, kept, other = (real.create(document, agents={"A": "first"}, retention_s=100) for _ in range(3))
+    run, stored, other = (real.create(document, agents={"A": "first"}, retention_s=100) for _ in range(3))
     real.lifecycle.resolve(run, Resolve(state="A", agents=("second",)))
-    for one in (run, kept):
-        real.do(one, "A", "second" if one == run else "first")
-        real.finalize(one)
+    for item in (run, stored):
+        real.do(item, "A", "second" if item == run else "first")
+        real.finalize(item)
         for _ in range(2):
             real.notifications.pulse()
-    real.retention.hold(kept)
+    real.retention.hold(stored)
     real.ask("ZADD", keys.assigned("second"), "XX", 1, run)  # it was assigned a while ago
     expiring, catalog = real.retention._deletion.expiring, Catalog(real.connections)
     before = catalog.page(RunQuery(limit=10, workflow=mine))
     assert (len(before.rows), before.matching) == (3, 3)
-    for text in noted(real, run) + noted(real, kept):
+    for text in noted(real, run) + noted(real, stored):
         real.ask("ZADD", EXPIRING, "XX", now(real), text)
     assert expiring.take_off() == 0, "it is there yet"
     for key in real.keys_of(run):
@@ -355,7 +355,7 @@ def test_a_run_that_expired_leaves_the_list_and_its_counts_and_nothing_is_left(r
     real.ask("ZADD", EXPIRING, "XX", now(real), *noted(real, run))
     assert expiring.take_off() == 1
     after = catalog.page(RunQuery(limit=10, workflow=mine))
-    assert ({row.workflow_id for row in after.rows}, after.matching) == ({kept, other}, 2)
+    assert ({row.workflow_id for row in after.rows}, after.matching) == ({stored, other}, 2)
     assert after.counts.runs == before.counts.runs - 1
     assert after.counts.by_status["succeeded"] == before.counts.by_status["succeeded"] - 1
     assert left(real, run) == []

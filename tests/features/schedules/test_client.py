@@ -19,8 +19,8 @@ def test_a_schedule_is_created_listed_paused_triggered_and_deleted(client: Clien
         run_id, EMPTY, {"a": 1}, cron="0 7 * * 1-5", timezone="Europe/Vienna", tags=["report"], project=f"of-{run_id}"
     )
     assert again.existed
-    assert run_id in [one.name for one in client.list_schedules()]
-    assert [one.name for one in client.list_schedules(project=f"of-{run_id}")] == [run_id]
+    assert run_id in [schedule.name for schedule in client.list_schedules()]
+    assert [schedule.name for schedule in client.list_schedules(project=f"of-{run_id}")] == [run_id]
     paused = client.operate_schedule(run_id, "pause", reason="holidays")
     assert (paused.schedule.status, paused.workflow_id) == ("paused", None)
     triggered = client.operate_schedule(run_id, "trigger", request_id="now")
@@ -28,7 +28,7 @@ def test_a_schedule_is_created_listed_paused_triggered_and_deleted(client: Clien
     assert client.operate_schedule(run_id, "trigger", request_id="now").workflow_id == triggered.workflow_id
     assert client.result(triggered.workflow_id) == {"a": 1}
     (shown,) = client.list_schedules(name=run_id)
-    assert triggered.workflow_id in [one.run for one in shown.history]
+    assert triggered.workflow_id in [item.run for item in shown.history]
     assert client.delete_schedule(run_id).existed
     assert not client.delete_schedule(run_id).existed
     with pytest.raises(NotFound):
@@ -47,4 +47,4 @@ def test_no_field_of_a_schedule_is_left_out(served: Client, run_id: str) -> None
     served.operate_schedule(run_id, "trigger")
     (shown,) = served._tools.call("list_schedules", name=run_id)["schedules"]
     served.delete_schedule(run_id)
-    assert set(shown) | {"cron", "timezone"} == {one.name for one in fields(ScheduleDetails)}
+    assert set(shown) | {"cron", "timezone"} == {field.name for field in fields(ScheduleDetails)}

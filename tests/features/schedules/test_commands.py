@@ -24,16 +24,16 @@ def document(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def name(world: World) -> Iterator[str]:
-    found = f"s-{uuid.uuid4().hex[:8]}"
-    yield found
-    world.schedules.delete(found)
+    text = f"s-{uuid.uuid4().hex[:8]}"
+    yield text
+    world.schedules.delete(text)
 
 
 def told(dcf: Dcf, *arguments: object) -> dict[str, Any]:
     shown = dcf("schedules", *arguments, "--json")
     assert shown.exit_code == 0, shown.output
-    found: dict[str, Any] = json.loads(shown.stdout)
-    return found
+    document: dict[str, Any] = json.loads(shown.stdout)
+    return document
 
 
 def test_a_schedule_from_its_creation_to_its_deletion(dcf: Dcf, world: World, document: Path, name: str) -> None:
@@ -47,7 +47,9 @@ def test_a_schedule_from_its_creation_to_its_deletion(dcf: Dcf, world: World, do
     assert again["schedule"]["agents"] == {"A": ["w"], "B": ["w"]}
     assert name in dcf("schedules", "ls").stdout
     listed = dcf("schedules", "ls", "--project", f"of-{name}", "--json").stdout
-    assert [(one["name"], one["project"]) for one in json.loads(listed)["schedules"]] == [(name, f"of-{name}")]
+    assert [(schedule["name"], schedule["project"]) for schedule in json.loads(listed)["schedules"]] == [
+        (name, f"of-{name}")
+    ]
     paused = told(dcf, "pause", name, "--reason", "holidays")["schedule"]
     assert (paused["status"], paused["next_at"]) == ("paused", None)
     run = told(dcf, "trigger", name, "--request-id", "r")["workflow_id"]

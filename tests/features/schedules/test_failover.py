@@ -43,7 +43,7 @@ class Pair:
 
     def is_level(self) -> bool:
         """Whether B has all that A has."""
-        mine, others = (_fields(one.ask("INFO", "replication")) for one in (self.a, self.b))
+        mine, others = (_fields(item.ask("INFO", "replication")) for item in (self.a, self.b))
         return mine["master_repl_offset"] == others["slave_repl_offset"]
 
     def cut(self) -> None:
@@ -78,14 +78,14 @@ def pair(servers: tuple[Path, Path, int]) -> Iterator[Pair]:
     with Proxy(first, "default:any") as proxy:
         worlds = [World(connections=Connections(open_pool(url))) for url in (f"unix://{first}", f"unix://{second}")]
         world = World(connections=Connections(open_pool(proxy.url)))
-        found = Pair(world=world, a=worlds[0], b=worlds[1], proxy=proxy, port=port, socket_of_b=second)
-        found.follow()
-        yield found
-        found.b.ask("REPLICAOF", "NO", "ONE")
-        for one in worlds:
-            one.ask("FLUSHALL")
-        for one in (world, *worlds):
-            one.connections.close()
+        pair = Pair(world=world, a=worlds[0], b=worlds[1], proxy=proxy, port=port, socket_of_b=second)
+        pair.follow()
+        yield pair
+        pair.b.ask("REPLICAOF", "NO", "ONE")
+        for item in worlds:
+            item.ask("FLUSHALL")
+        for item in (world, *worlds):
+            item.connections.close()
 
 
 def due(pair: Pair) -> Schedule:
@@ -121,6 +121,6 @@ def test_a_tick_is_started_once_whatever_a_failover_takes_back(pair: Pair, numbe
         pair.b.schedules.look(made.name)
     assert pair.b.runs_of(made.name) == [made.run_at(made.next_at or 0)]
     after = pair.b.schedules.read(made.name)
-    assert [(one.outcome, one.run) for one in after.records] == [("started", made.run_at(made.next_at or 0))]
+    assert [(record.outcome, record.run) for record in after.records] == [("started", made.run_at(made.next_at or 0))]
     (run,) = pair.b.runs
     assert pair.b.event_types(run).count("RunCreated") == 1

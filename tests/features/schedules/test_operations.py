@@ -52,9 +52,9 @@ def dies_at(world: World, commit: int, schedule: Schedule) -> bool:
 @pytest.fixture
 def world(real_connections: Connections, onlooker: Connections) -> Iterator[World]:
     """dcf on the real server, with time that a test lets pass, and a killer before every commit."""
-    found = World(connections=real_connections, onlooker=onlooker, clock=Ahead(), before_commit=Death())
-    yield found
-    found.close()
+    world = World(connections=real_connections, onlooker=onlooker, clock=Ahead(), before_commit=Death())
+    yield world
+    world.close()
 
 
 def outcomes(world: World, name: str) -> list[tuple[str, str | None]]:
@@ -98,7 +98,7 @@ def test_a_tick_starts_a_run_that_names_its_schedule(world: World) -> None:
     assert created.data["reason"] == f"Schedule {made.name}, tick {to_text(made.next_at or 0)[:19]}Z."
     after = world.schedules.read(made.name)
     assert (after.next_at, after.started) == ((made.next_at or 0) + MINUTE * SECOND, 1)
-    assert [(one.outcome, one.tick, one.run) for one in after.records] == [("started", made.next_at, run)]
+    assert [(record.outcome, record.tick, record.run) for record in after.records] == [("started", made.next_at, run)]
 
 
 @rows("commit", range(6))
@@ -242,7 +242,7 @@ def test_what_was_missed_while_no_clock_ran_is_caught_up_as_the_schedule_says(
     assert len(world.runs_of(made.name)) == runs
     after = world.schedules.read(made.name)
     assert (after.started, after.skipped) == (runs, missed)
-    assert [one.count for one in after.records if one.why == "missed"] == [missed] * bool(missed)
+    assert [record.count for record in after.records if record.why == "missed"] == [missed] * bool(missed)
 
 
 def test_a_paused_schedule_starts_nothing_until_it_is_resumed(world: World) -> None:

@@ -51,49 +51,51 @@ def schedule(
     return new_schedule(wish, NOW, "secret")
 
 
-def told(found: Schedule) -> list[tuple[str, str | None, int]]:
-    return [(one.outcome, one.why, one.count) for one in found.records]
+def told(schedule: Schedule) -> list[tuple[str, str | None, int]]:
+    return [(record.outcome, record.why, record.count) for record in schedule.records]
 
 
-def started(found: Schedule, now: int) -> Schedule:
+def started(schedule: Schedule, now: int) -> Schedule:
     """Look, and carry out every start."""
-    found, intent = look(found, now, dict.fromkeys(found.runs, False), "t")
+    schedule, intent = look(schedule, now, dict.fromkeys(schedule.runs, False), "t")
     while intent is not None:
-        found, intent = settle(found, now, Begun(exists=True), holder=intent.holder, following=f"{intent.holder}t")
-    return found
+        schedule, intent = settle(
+            schedule, now, Begun(exists=True), holder=intent.holder, following=f"{intent.holder}t"
+        )
+    return schedule
 
 
 def test_a_hundred_starts_wait_at_most_and_the_others_are_noted() -> None:
     going_on = replace(schedule(Overlap.QUEUE, CatchUp.ALL), runs=("r",))
-    found, intent = look(going_on, NOW + 150 * MINUTE, {"r": True}, "t")
+    result, intent = look(going_on, NOW + 150 * MINUTE, {"r": True}, "t")
     assert intent is None
-    assert (len(found.waiting), told(found)) == (MOST_TICKS, [("skipped", "missed", 50)])
-    full, _ = look(found, NOW + 151 * MINUTE, {"r": True}, "t")
-    assert (full.waiting, told(full)[-1]) == (found.waiting, ("skipped", "queue_full", 1))
+    assert (len(result.waiting), told(result)) == (MOST_TICKS, [("skipped", "missed", 50)])
+    full, _ = look(result, NOW + 151 * MINUTE, {"r": True}, "t")
+    assert (full.waiting, told(full)[-1]) == (result.waiting, ("skipped", "queue_full", 1))
 
 
 def test_the_history_has_the_latest_fifty_ticks() -> None:
-    found = schedule(Overlap.ALLOW)
+    result = schedule(Overlap.ALLOW)
     for number in range(1, 61):
-        found = started(found, NOW + number * MINUTE)
-    assert (found.started, len(found.records)) == (60, MOST_RECORDS)
-    assert [one.tick for one in found.records] == [NOW + number * MINUTE for number in range(11, 61)]
+        result = started(result, NOW + number * MINUTE)
+    assert (result.started, len(result.records)) == (60, MOST_RECORDS)
+    assert [record.tick for record in result.records] == [NOW + number * MINUTE for number in range(11, 61)]
 
 
 def test_ticks_that_were_skipped_in_a_row_are_one_record() -> None:
-    found = replace(schedule(), runs=("r",))
+    result = replace(schedule(), runs=("r",))
     for number in range(1, 8):
-        found, _ = look(found, NOW + number * MINUTE, {"r": True}, "t")
-    (record,) = found.records
+        result, _ = look(result, NOW + number * MINUTE, {"r": True}, "t")
+    (record,) = result.records
     assert (record.count, record.tick, record.last) == (7, NOW + MINUTE, NOW + 7 * MINUTE)
 
 
 def test_a_start_is_one_processes_until_its_time_is_over() -> None:
-    found, mine = look(schedule(), NOW + MINUTE, {}, "a")
+    result, mine = look(schedule(), NOW + MINUTE, {}, "a")
     assert mine is not None
-    assert look(found, NOW + MINUTE, {}, "b")[1] is None
-    assert look(found, NOW + MINUTE, {}, "a")[1] == mine, "the reply to it was lost"
-    again, other = look(found, NOW + MINUTE + START_S * SECOND, {}, "b")
+    assert look(result, NOW + MINUTE, {}, "b")[1] is None
+    assert look(result, NOW + MINUTE, {}, "a")[1] == mine, "the reply to it was lost"
+    again, other = look(result, NOW + MINUTE + START_S * SECOND, {}, "b")
     assert other == Intent(
         tick=NOW + MINUTE,
         holder="b",
@@ -107,14 +109,14 @@ def test_a_start_is_one_processes_until_its_time_is_over() -> None:
 
 
 def test_a_start_whose_run_is_not_found_is_not_noted() -> None:
-    found, intent = look(schedule(), NOW + MINUTE, {}, "a")
+    result, intent = look(schedule(), NOW + MINUTE, {}, "a")
     assert intent is not None
-    assert settle(found, NOW + MINUTE, Begun(exists=False), holder="a", following="b") == (found, None)
+    assert settle(result, NOW + MINUTE, Begun(exists=False), holder="a", following="b") == (result, None)
 
 
 def test_a_start_that_was_put_off_is_taken_up_when_its_time_has_come() -> None:
-    found, _ = look(schedule(), NOW + MINUTE, {}, "a")
-    waits, _ = settle(found, NOW + MINUTE, PutOff(why=WHY, for_s=5), holder="a", following="b")
+    result, _ = look(schedule(), NOW + MINUTE, {}, "a")
+    waits, _ = settle(result, NOW + MINUTE, PutOff(why=WHY, for_s=5), holder="a", following="b")
     assert waits.is_troubled
     assert looked_at(waits, NOW + MINUTE) == NOW + MINUTE + 5 * SECOND
     assert look(waits, NOW + MINUTE + SECOND, {}, "c")[1] is None
@@ -124,9 +126,9 @@ def test_a_start_that_was_put_off_is_taken_up_when_its_time_has_come() -> None:
 
 
 def test_a_schedule_that_stops_drops_what_waits_and_says_why_until_it_is_resumed() -> None:
-    found, intent = look(schedule(Overlap.ALLOW, CatchUp.ALL), NOW + 5 * MINUTE, {}, "a")
+    result, intent = look(schedule(Overlap.ALLOW, CatchUp.ALL), NOW + 5 * MINUTE, {}, "a")
     assert intent is not None
-    stopped, _ = settle(found, NOW + 5 * MINUTE, NotBegun(why=WHY, stops=True), holder="a", following="b")
+    stopped, _ = settle(result, NOW + 5 * MINUTE, NotBegun(why=WHY, stops=True), holder="a", following="b")
     assert (stopped.status, stopped.waiting, stopped.failed) == ("stopped", (), 1)
     assert look(stopped, NOW + 60 * MINUTE, {}, "c")[1] is None
     again = resumed(stopped, NOW + 60 * MINUTE, "key:other", None)
@@ -134,37 +136,37 @@ def test_a_schedule_that_stops_drops_what_waits_and_says_why_until_it_is_resumed
 
 
 def test_a_pause_of_a_second_misses_no_tick_and_who_pauses_twice_changes_nothing() -> None:
-    found = paused(schedule(), NOW, None)
-    assert paused(found, NOW + SECOND, None) is found
-    on = resumed(found, NOW + SECOND, "local", None)
+    result = paused(schedule(), NOW, None)
+    assert paused(result, NOW + SECOND, None) is result
+    on = resumed(result, NOW + SECOND, "local", None)
     assert (on.next_at, on.skipped) == (NOW + MINUTE, 0)
     assert resumed(on, NOW + SECOND, "local", None) is on
 
 
 def test_jitter_puts_each_tick_off_by_less_than_it_and_always_the_same() -> None:
-    found = schedule(jitter_s=30)
-    delays = [found.delay_of(NOW + number * MINUTE) for number in range(50)]
+    result = schedule(jitter_s=30)
+    delays = [result.delay_of(NOW + number * MINUTE) for number in range(50)]
     assert all(0 <= delay < 30 * SECOND for delay in delays)
     assert len(set(delays)) > 40
-    tick = found.next_at or 0
-    at = tick + found.delay_of(tick)
-    assert looked_at(found, NOW) == at
-    assert look(found, at - 1, {}, "t")[1] is None
-    assert look(found, at, {}, "t")[1] is not None
+    tick = result.next_at or 0
+    at = tick + result.delay_of(tick)
+    assert looked_at(result, NOW) == at
+    assert look(result, at - 1, {}, "t")[1] is None
+    assert look(result, at, {}, "t")[1] is not None
 
 
 def test_a_schedule_of_another_generation_has_other_runs() -> None:
-    one, other = schedule(), replace(schedule(), generation="other")
-    assert one.run_at(NOW) != other.run_at(NOW)
-    assert is_same(one, other)
-    assert len(replace(one, name="x" * 54).run_at(NOW)) <= 64
+    first, other = schedule(), replace(schedule(), generation="other")
+    assert first.run_at(NOW) != other.run_at(NOW)
+    assert is_same(first, other)
+    assert len(replace(first, name="x" * 54).run_at(NOW)) <= 64
 
 
 class Story:
     """A schedule, its processes, and the runs that they created: `begun` by tick, `live` that continue."""
 
-    def __init__(self, found: Schedule) -> None:
-        self.found, self.now, self.number = found, NOW, 0
+    def __init__(self, schedule: Schedule) -> None:
+        self.found, self.now, self.number = schedule, NOW, 0
         self.intents: list[Intent] = []
         self.begun: list[int] = []
         self.live: set[str] = set()
@@ -224,7 +226,7 @@ class Story:
 
     def check(self) -> None:
         assert read_schedule(load(dump(write_schedule(self.found)))) == self.found
-        noted = [one.tick for one in self.found.records if one.outcome == "started"]
+        noted = [record.tick for record in self.found.records if record.outcome == "started"]
         assert len(noted) == len(set(noted)), "a tick is noted as started twice"
         assert set(noted) <= set(self.begun), "a tick is noted as started that has no run"
         assert len(self.found.waiting) <= MOST_TICKS
@@ -265,15 +267,15 @@ def test_whatever_happens_no_tick_is_noted_twice_or_without_its_run(
 def test_the_first_change_of_a_schedule_after_a_step_back_corrects_its_next_tick(change: str) -> None:
     """Found by the lab: the outcome of a start hid that the next tick lay an hour ahead."""
     ahead = NOW + 3600 * SECOND
-    found, intent = look(replace(schedule(), next_at=ahead), ahead, {}, "a")
+    result, intent = look(replace(schedule(), next_at=ahead), ahead, {}, "a")
     assert intent is not None
     now = NOW + SECOND
     changed = {
-        "outcome": lambda: settle(found, now, Begun(exists=True), holder="a", following="b")[0],
-        "put off": lambda: settle(found, now, PutOff(why=WHY, for_s=1), holder="a", following="b")[0],
-        "pause": lambda: paused(found, now, None),
-        "resume": lambda: resumed(replace(found, paused_at=ahead), now, "local", None),
-        "trigger": lambda: triggered(found, now, "r", None),
-        "look": lambda: look(found, now, {}, "c")[0],
+        "outcome": lambda: settle(result, now, Begun(exists=True), holder="a", following="b")[0],
+        "put off": lambda: settle(result, now, PutOff(why=WHY, for_s=1), holder="a", following="b")[0],
+        "pause": lambda: paused(result, now, None),
+        "resume": lambda: resumed(replace(result, paused_at=ahead), now, "local", None),
+        "trigger": lambda: triggered(result, now, "r", None),
+        "look": lambda: look(result, now, {}, "c")[0],
     }[change]()
     assert (changed.next_at, changed.seen_at) == (NOW + MINUTE, now)

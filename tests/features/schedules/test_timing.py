@@ -17,15 +17,15 @@ CRONS = st.sampled_from(["*/7 * * * *", "0,30 2 * * *", "15 */3 * * *", "0 7 * *
 
 
 def at(text: str) -> int:
-    found = from_text(text)
-    assert found is not None
-    return found
+    result = from_text(text)
+    assert result is not None
+    return result
 
 
 def after(cron: str, text: str, zone: str = VIENNA) -> str:
-    found = Cron(text=cron, timezone=zone).after(at(text))
-    assert found is not None
-    return to_text(found)[:16]
+    after = Cron(text=cron, timezone=zone).after(at(text))
+    assert after is not None
+    return to_text(after)[:16]
 
 
 @rows(

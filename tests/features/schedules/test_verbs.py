@@ -40,13 +40,13 @@ def due(application: Application, raw_redis: redis.Redis, name: str) -> int:
 async def test_a_schedule_is_created_read_paused_triggered_resumed_and_deleted(
     tools: Tools, application: Application, raw_redis: redis.Redis, name: str
 ) -> None:
-    asked = wish(name, agents_map_json={"A": "w"}, input_json={"n": 1}, tags_json=["nightly"])
-    made = await tools.ok("create_schedule", **asked)
+    request = wish(name, agents_map_json={"A": "w"}, input_json={"n": 1}, tags_json=["nightly"])
+    made = await tools.ok("create_schedule", **request)
     assert (made["existed"], made["schedule"]["status"]) == (False, "active")
     assert made["schedule"]["next_at"] in made.hint
     assert made["warnings"] == []
-    assert (await tools.ok("create_schedule", **asked))["existed"]
-    await tools.refused("schedule_exists", "create_schedule", **asked | {"every_s": 60})
+    assert (await tools.ok("create_schedule", **request))["existed"]
+    await tools.refused("schedule_exists", "create_schedule", **request | {"every_s": 60})
     assert due(application, raw_redis, name) == 1
     (read,) = (await tools.ok("list_schedules", name=name))["schedules"]
     (tick,) = read["history"]
@@ -83,17 +83,17 @@ async def test_nobody_is_shown_what_the_ids_of_its_runs_follow_from(
 async def test_schedules_are_listed_in_pages(tools: Tools) -> None:
     prefix = f"p-{secrets.token_hex(4)}"
     names = [f"{prefix}-{number}" for number in range(5)]
-    for one in names:
-        await tools.ok("create_schedule", **wish(one))
-    found: list[str] = []
+    for name in names:
+        await tools.ok("create_schedule", **wish(name))
+    result: list[str] = []
     cursor: str | None = prefix
     while cursor is not None:
         page = await tools.ok("list_schedules", limit=2, cursor=cursor)
-        found += [one["name"] for one in page["schedules"]]
+        result += [schedule["name"] for schedule in page["schedules"]]
         cursor = page["next_cursor"]
-    assert [one for one in found if one in names] == names
-    for one in names:
-        await tools.ok("delete_schedule", name=one)
+    assert [item for item in result if item in names] == names
+    for name in names:
+        await tools.ok("delete_schedule", name=name)
 
 
 async def test_a_page_reads_its_own_schedules_only_and_names_the_one_that_is_damaged(
@@ -101,18 +101,18 @@ async def test_a_page_reads_its_own_schedules_only_and_names_the_one_that_is_dam
 ) -> None:
     prefix = f"d-{secrets.token_hex(4)}"
     names = [f"{prefix}-{number}" for number in range(3)]
-    for one in names:
-        await tools.ok("create_schedule", **wish(one))
+    for name in names:
+        await tools.ok("create_schedule", **wish(name))
     client: Any = raw_redis
     set_member(client.execute_command, schedule_keys.schedule(names[2]), "timing", 7)
     try:
         page = await tools.ok("list_schedules", limit=2, cursor=prefix)
-        assert [one["name"] for one in page["schedules"]] == names[:2]
+        assert [schedule["name"] for schedule in page["schedules"]] == names[:2]
         refused = await tools.refused("store_unsuitable", "list_schedules", limit=2, cursor=page["next_cursor"])
         assert names[2] in refused.error
     finally:
-        for one in names:
-            await tools.ok("delete_schedule", name=one)
+        for name in names:
+            await tools.ok("delete_schedule", name=name)
 
 
 @rows(

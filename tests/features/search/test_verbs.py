@@ -29,8 +29,12 @@ async def write(tools: Tools, run: str, text: str, kind: str = "note", **more: A
 
 
 async def complete(tools: Tools, run: str, output: Any) -> None:
-    held = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
-    written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": json.dumps(output)}
+    answer = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    written = {
+        "lease_token": answer["work"]["lease_token"],
+        "new_status": "succeeded",
+        "output_json": json.dumps(output),
+    }
     await tools.ok("update_workflow_control_plane", workflow_id=run, state="A", **written)
 
 
@@ -48,27 +52,29 @@ async def test_everything_that_says_a_word_is_found_the_best_first(operator: Too
     named = await operator.ok("put_artifact", workflow_id=run, name=f"{mark}.md", content="# Prices", state="A")
     more = {"note": f"{mark} AKIAIOSFODNN7EXAMPLE"}
     described = await operator.ok("put_artifact", workflow_id=run, name="other.md", content="# Net", metadata_json=more)
-    found = (await operator.ok("search", query=f"{mark}")).payload
-    assert [one["type"] for one in found["results"]] == ["artifact", "finding", "journal", "artifact", "output"]
-    scores = [one["score"] for one in found["results"]]
+    payload = (await operator.ok("search", query=f"{mark}")).payload
+    assert [result["type"] for result in payload["results"]] == ["artifact", "finding", "journal", "artifact", "output"]
+    scores = [result["score"] for result in payload["results"]]
     assert scores == sorted(scores, reverse=True)
-    assert all(0 < one["score"] <= 1 and mark in f"{one['title']} {one['snippet']}" for one in found["results"])
-    by_type = {one["type"]: one for one in found["results"]}
+    assert all(
+        0 < result["score"] <= 1 and mark in f"{result['title']} {result['snippet']}" for result in payload["results"]
+    )
+    by_type = {result["type"]: result for result in payload["results"]}
     assert by_type["finding"]["id"] == finding["finding"]["finding_id"]
     assert (by_type["journal"]["id"], by_type["journal"]["workflow_id"]) == (entry, run)
     assert (by_type["output"]["state"], by_type["output"]["id"]) == ("A", f"{run}/A")
-    kept = [one for one in found["results"] if one["type"] == "artifact"]
-    assert [one["id"] for one in kept] == [one["artifact"]["artifact_id"] for one in (named, described)]
-    assert [(one["workflow_id"], one.get("state")) for one in kept] == [(run, "A"), (run, None)]
-    assert "AKIAIOSFODNN7EXAMPLE" not in kept[1]["snippet"]
-    assert found["covered"]["runs"] > 0
-    assert found["provenance"]["trust"] == "untrusted data"
+    stored = [result for result in payload["results"] if result["type"] == "artifact"]
+    assert [item["id"] for item in stored] == [item["artifact"]["artifact_id"] for item in (named, described)]
+    assert [(item["workflow_id"], item.get("state")) for item in stored] == [(run, "A"), (run, None)]
+    assert "AKIAIOSFODNN7EXAMPLE" not in stored[1]["snippet"]
+    assert payload["covered"]["runs"] > 0
+    assert payload["provenance"]["trust"] == "untrusted data"
 
 
 async def test_nothing_found_is_an_empty_list_and_no_text_is_an_error(operator: Tools) -> None:
     for query in (word(), "c++", "foo-bar AND (", '"unbalanced', "***", "'; DROP TABLE findings"):
-        found = await operator.ok("search", query=f"{query} {word()}")
-        assert found["results"] == []
+        answer = await operator.ok("search", query=f"{query} {word()}")
+        assert answer["results"] == []
     assert (await operator.ok("search", query="!!!"))["results"] == []
 
 
@@ -82,9 +88,9 @@ async def test_types_run_phrase_and_limit_narrow_the_search(operator: Tools) -> 
     assert len((await operator.ok("search", query=mark, limit=2))["results"]) == 2
     assert (await operator.ok("search", query=mark, types_json=["output"]))["results"] == []
     phrase = await operator.ok("search", query=f'{mark} "beta alpha"')
-    assert [one["workflow_id"] for one in phrase["results"]] == [other]
+    assert [result["workflow_id"] for result in phrase["results"]] == [other]
     here = (await operator.ok("search", query=mark, workflow_id=run)).payload
-    assert {one["workflow_id"] for one in here["results"]} == {run}
+    assert {result["workflow_id"] for result in here["results"]} == {run}
     assert here["covered"] == {
         "runs": 1,
         "all_runs": True,
@@ -103,17 +109,17 @@ async def test_a_key_of_a_project_finds_nothing_of_another(application: Applicat
     for run in runs:
         await write(operator, run, mark)
     bound = replace(key_of(Scope.READ), project=mine)
-    found = (await ask(application, bound, "search", query=mark)).payload
-    assert [one["workflow_id"] for one in found["results"]] == [runs[0]]
+    payload = (await ask(application, bound, "search", query=mark)).payload
+    assert [result["workflow_id"] for result in payload["results"]] == [runs[0]]
 
 
 async def test_a_secret_in_an_output_or_a_journal_is_not_shown(operator: Tools) -> None:
     mark, run = word(), await started(operator)
     await complete(operator, run, {"note": mark, "key": "AKIAIOSFODNN7EXAMPLE"})
     await write(operator, run, f"{mark}: the key is AKIAIOSFODNN7EXAMPLE")
-    found = (await operator.ok("search", query=mark, workflow_id=run))["results"]
-    assert {one["type"] for one in found} == {"journal", "output"}
-    assert not [one for one in found if "AKIAIOSFODNN7EXAMPLE" in one["snippet"]]
+    results = (await operator.ok("search", query=mark, workflow_id=run))["results"]
+    assert {result["type"] for result in results} == {"journal", "output"}
+    assert not [result for result in results if "AKIAIOSFODNN7EXAMPLE" in result["snippet"]]
 
 
 async def test_the_newest_runs_are_looked_through_and_the_answer_says_that_there_are_more(operator: Tools) -> None:
@@ -122,17 +128,17 @@ async def test_the_newest_runs_are_looked_through_and_the_answer_says_that_there
     await write(operator, oldest, mark)
     newer = [await started(operator, project=project) for _ in range(searching.MOST_RUNS)]
     await write(operator, newer[0], mark)
-    found = (await operator.ok("search", query=mark, project=project)).payload
-    assert [one["workflow_id"] for one in found["results"]] == [newer[0]]
-    assert (found["covered"]["runs"], found["covered"]["all_runs"]) == (searching.MOST_RUNS, False)
+    payload = (await operator.ok("search", query=mark, project=project)).payload
+    assert [result["workflow_id"] for result in payload["results"]] == [newer[0]]
+    assert (payload["covered"]["runs"], payload["covered"]["all_runs"]) == (searching.MOST_RUNS, False)
     named = await operator.ok("search", query=mark, workflow_id=oldest)
-    assert [one["workflow_id"] for one in named["results"]] == [oldest]
+    assert [result["workflow_id"] for result in named["results"]] == [oldest]
 
 
 async def test_a_search_has_so_many_results_at_most(operator: Tools) -> None:
     mark, run = word(), await started(operator)
     for number in range(MOST_HITS + 1):
         await write(operator, run, f"{mark} {number}")
-    found = await operator.ok("search", query=mark, workflow_id=run, limit=MOST_HITS)
-    assert len(found["results"]) == MOST_HITS
+    answer = await operator.ok("search", query=mark, workflow_id=run, limit=MOST_HITS)
+    assert len(answer["results"]) == MOST_HITS
     await operator.refused("invalid_argument", "search", query=mark, limit=MOST_HITS + 1)

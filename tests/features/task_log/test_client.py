@@ -11,5 +11,5 @@ def test_a_line_is_written_once(client: Client, run_id: str) -> None:
     line = (run_id, "A", str(taken.work["lease_token"]), 1, "half done")
     assert not client.log_event(*line, fields={"done": 2}).repeated
     assert client.log_event(*line, fields={"done": 2}).repeated
-    (kept,) = client.events(run_id, types=["TaskLogged"])
-    assert kept.data["fields"] == {"done": 2}
+    (event,) = client.events(run_id, types=["TaskLogged"])
+    assert event.data["fields"] == {"done": 2}

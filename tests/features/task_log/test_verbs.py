@@ -12,8 +12,8 @@ pytestmark = pytest.mark.anyio
 
 async def lines(tools: Tools, run_id: str) -> list[Any]:
     """The lines in the history, in order."""
-    found = await tools.ok("read_run_events", workflow_id=run_id, types_json=["TaskLogged"])
-    return list(found["events"])
+    answer = await tools.ok("read_run_events", workflow_id=run_id, types_json=["TaskLogged"])
+    return list(answer["events"])
 
 
 async def test_a_line_of_the_holder_stands_in_the_history_once_however_often_it_is_sent(
@@ -26,12 +26,12 @@ async def test_a_line_of_the_holder_stands_in_the_history_once_however_often_it_
     again = await tools.ok("log_event", **place, number=1, message="half done", fields_json={"done": 2, "of": 4})
     assert (again["repeated"], again["lines_left"]) == (True, MOST_LINES - 1)
     await tools.ok("log_event", **place, number=2, message="done")
-    told = await lines(tools, run_id)
-    assert [(line["number"], line["message"], line.get("fields")) for line in told] == [
+    details = await lines(tools, run_id)
+    assert [(line["number"], line["message"], line.get("fields")) for line in details] == [
         (1, "half done", {"done": 2, "of": 4}),
         (2, "done", None),
     ]
-    assert all(line["epoch"] > 0 for line in told)
+    assert all(line["epoch"] > 0 for line in details)
 
 
 async def test_only_the_holder_writes_and_a_new_holder_begins_with_line_one(tools: Tools, run_id: str) -> None:

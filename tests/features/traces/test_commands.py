@@ -33,13 +33,17 @@ def test_a_collector_gets_a_run_of_several_workers_as_one_tree(world: World, dcf
     for path in ("Each/0/S", "Each/1/S", "Both/0/L", "Both/1/R", "End"):
         world.do(run, path, f"worker-of-{path[-1]}", {"output": SECRET})
 
-    said = dcf("runs", "trace", run, "--otlp", collector.url, "--json")
+    finished = dcf("runs", "trace", run, "--otlp", collector.url, "--json")
 
-    by_id = {one.span_id: one for one in collector.spans}
-    assert json.loads(said.stdout) == {"workflow_id": run, "trace_id": f"{trace_id_of(run):032x}", "spans": len(by_id)}
-    assert {one.trace_id.hex() for one in collector.spans} == {f"{trace_id_of(run):032x}"}
-    parents = {one.name: by_id[one.parent_span_id].name for one in collector.spans if one.parent_span_id}
-    (root,) = {one.name for one in collector.spans} - set(parents)
+    by_id = {span.span_id: span for span in collector.spans}
+    assert json.loads(finished.stdout) == {
+        "workflow_id": run,
+        "trace_id": f"{trace_id_of(run):032x}",
+        "spans": len(by_id),
+    }
+    assert {span.trace_id.hex() for span in collector.spans} == {f"{trace_id_of(run):032x}"}
+    parents = {span.name: by_id[span.parent_span_id].name for span in collector.spans if span.parent_span_id}
+    (root,) = {span.name for span in collector.spans} - set(parents)
     assert parents == {
         "Each": root,
         "Both": root,
@@ -49,9 +53,9 @@ def test_a_collector_gets_a_run_of_several_workers_as_one_tree(world: World, dcf
         "Both/0/L": "Both",
         "Both/1/R": "Both",
     }
-    links = {one.name: [by_id[link.span_id].name for link in one.links] for one in collector.spans}
+    links = {span.name: [by_id[link.span_id].name for link in span.links] for span in collector.spans}
     assert (links["Both"], links["End"]) == (["Each"], ["Both"])
-    assert all(one.end_time_unix_nano >= one.start_time_unix_nano > 0 for one in collector.spans)
+    assert all(span.end_time_unix_nano >= span.start_time_unix_nano > 0 for span in collector.spans)
     assert SECRET not in str(collector.spans)
 
 

@@ -48,7 +48,7 @@ def finish(server: Application, run: str, state: str, token: str, *, fails: bool
 
 
 def roots(collector: Collector, run: str) -> list[Any]:
-    return [one for one in collector.spans if one.span_id.hex() == f"{root_span_id_of(run):016x}"]
+    return [span for span in collector.spans if span.span_id.hex() == f"{root_span_id_of(run):016x}"]
 
 
 def is_live(server: Application, run: str) -> bool:

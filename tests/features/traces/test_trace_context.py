@@ -56,13 +56,13 @@ def brought(tools: DirectTools, agent: str) -> dict[str, Any]:
 @pytest.mark.usefixtures("traced")
 def test_a_notification_names_the_run_and_work_names_the_attempt(tools: DirectTools) -> None:
     run = begun(tools, "told-agent")
-    told = tools.call("await_workflow_event", agent_id="told-agent", timeout_s=50, lease=False)
-    assert told["event"]["traceparent"] == traceparent(run)
+    answer = tools.call("await_workflow_event", agent_id="told-agent", timeout_s=50, lease=False)
+    assert answer["event"]["traceparent"] == traceparent(run)
     run = begun(tools, "traced-agent")
-    told = brought(tools, "traced-agent")
-    assert told["work"]["traceparent"] == traceparent(run, "A", told["work"]["epoch"])
-    held = {"workflow_id": run, "state": "A", "lease_token": told["work"]["lease_token"]}
-    done = tools.call("update_workflow_control_plane", **held, new_status="done", output_json={}, claim_next=True)
+    answer = brought(tools, "traced-agent")
+    assert answer["work"]["traceparent"] == traceparent(run, "A", answer["work"]["epoch"])
+    holding = {"workflow_id": run, "state": "A", "lease_token": answer["work"]["lease_token"]}
+    done = tools.call("update_workflow_control_plane", **holding, new_status="done", output_json={}, claim_next=True)
     assert done["work"]["traceparent"] == traceparent(run, "B", done["work"]["epoch"])
 
 
@@ -77,10 +77,10 @@ def test_notifications_that_are_delivered_together_name_their_runs(replica: Call
     site.platforms.deliver_all(posts)
     with control_plane_here(site) as here:
         tools = DirectTools(here, 10)
-        told = [
+        events = [
             tools.call("await_workflow_event", agent_id=agent, timeout_s=50, lease=False)["event"] for agent in agents
         ]
-    assert [one["traceparent"] for one in told] == [traceparent(run) for run in agents.values()]
+    assert [event["traceparent"] for event in events] == [traceparent(run) for run in agents.values()]
 
 
 def test_without_traces_nobody_is_told_of_any(tools: DirectTools) -> None:

@@ -14,8 +14,8 @@ from tests.support.workflows.machines import chain
 
 def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
     client.start(chain("A", "B"), workflow_id=run_id, agents="ann")
-    given = client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once")
-    assert (given.budget, given.used_up) == ({"tokens": 100, "cost": "5", "currency": "EUR"}, None)
+    set_budget = client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once")
+    assert (set_budget.budget, set_budget.used_up) == ({"tokens": 100, "cost": "5", "currency": "EUR"}, None)
     assert client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once").repeated
     assert client.read_usage(run_id).total.reports == 0
     assert client.read_usage(agent_id=f"a-{uuid.uuid4().hex[:8]}").days == {}
@@ -27,12 +27,12 @@ def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
 
 
 def test_what_functions_say_they_used_is_summed_by_state_and_agent(served: Client, run_id: str) -> None:
-    def ask(given: Any, context: TaskContext) -> str:
+    def ask(value: Any, context: TaskContext) -> str:
         context.report_usage(tokens_in=900, tokens_out=100, model="m")
         context.report_usage(cost=0.25, currency="EUR", model="m")
         return "no object, so the OutputSchema refuses it: what it cost is charged all the same"
 
-    async def fail(given: Any, context: TaskContext) -> None:
+    async def fail(value: Any, context: TaskContext) -> None:
         context.report_usage(tokens_in=10)
         raise TaskFailed("Rejected", "no")
 

@@ -11,9 +11,9 @@ from tests.support.tables import rows
 def test_a_budget_is_set_read_and_taken_away(dcf: Dcf, seed: Seed) -> None:
     run = seed(agent="a")
     assert f"The budget of {run} is set." in dcf("runs", "budget", run, "--tokens", 200, "--cost", "5EUR").stderr
-    kept = json.loads(dcf("runs", "budget", run, "--seconds", 60, "--reason", "longer", "--json").stdout)
-    assert kept["budget"] == {"tokens": 200, "cost": "5", "currency": "EUR", "seconds": 60}
-    assert (kept["workflow_id"], kept["repeated"], kept["used_up"]) == (run, False, None)
+    document = json.loads(dcf("runs", "budget", run, "--seconds", 60, "--reason", "longer", "--json").stdout)
+    assert document["budget"] == {"tokens": 200, "cost": "5", "currency": "EUR", "seconds": 60}
+    assert (document["workflow_id"], document["repeated"], document["used_up"]) == (run, False, None)
     shown = dcf("runs", "usage", run).stdout
     assert "total: 0 tokens in, 0 out, 0 s in 0 reports" in shown
     assert "budget: tokens 200, cost 5, currency EUR" in shown

@@ -37,8 +37,8 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def report(world: World, run: str, state: str, who: str, usage: UsageReport, **more: Any) -> Updated | Refusal:
-    return world.try_complete(run, state, world.acquire(run, state, who), {}, usage=usage, **more)
+def report(world: World, run: str, state: str, person: str, usage: UsageReport, **more: Any) -> Updated | Refusal:
+    return world.try_complete(run, state, world.acquire(run, state, person), {}, usage=usage, **more)
 
 
 def meta_of(world: World, run: str) -> Meta:
@@ -48,7 +48,7 @@ def meta_of(world: World, run: str) -> Meta:
 
 
 def blocked(world: World, run: str) -> list[str]:
-    return [one.issue for one in meta_of(world, run).blocked_by]
+    return [item.issue for item in meta_of(world, run).blocked_by]
 
 
 def budget_of(world: World, run: str) -> Budget | None:
@@ -63,21 +63,21 @@ def test_usage_is_summed_by_state_run_agent_and_project_with_every_attempt(real:
     set_member(real.ask, RunKeys(run).state("A"), "not_before", None)
     report(real, run, "A", me, SOME)
     report(real, run, "B", me, UsageReport(tokens_out=1, nanos=1, currency="USD"))
-    found = real.usages.of_run(run)
-    assert sums_shown(found.total) == {
+    result = real.usages.of_run(run)
+    assert sums_shown(result.total) == {
         "tokens_in": 200,
         "tokens_out": 41,
         "seconds": 3,
         "cost": {"EUR": "0.5", "USD": "0.000000001"},
         "reports": 3,
     }
-    assert found.states["A"]["tokens_in"] == 200
-    assert found.states["B"] == {"tokens_out": 1, "cost:USD": 1, "reports": 1}
-    assert found.agents == {me: found.total}
-    assert found.models["m1"]["reports"] == 2
+    assert result.states["A"]["tokens_in"] == 200
+    assert result.states["B"] == {"tokens_out": 1, "cost:USD": 1, "reports": 1}
+    assert result.agents == {me: result.total}
+    assert result.models["m1"]["reports"] == 2
     for book in (real.usages.of("agent", me, today(), today()), real.usages.of("project", project, today(), today())):
-        assert book.total == found.total
-        assert list(book.days.values()) == [found.total]
+        assert book.total == result.total
+        assert list(book.days.values()) == [result.total]
 
 
 def test_a_completion_repeated_is_counted_once(world: World) -> None:
@@ -100,8 +100,8 @@ def test_what_an_answer_to_a_task_token_used_counts_once_and_may_reach_the_budge
     for _ in range(2):
         assert isinstance(world.callbacks.succeed(token, 1, SOME), RunAnswer)
     assert isinstance(world.callbacks.fail(token, "Late", usage=SOME), Refusal)
-    found = world.usages.of_run(run)
-    assert (found.states["A"]["reports"], found.agents) == (1, {me: found.total}), "who handed the token out pays"
+    result = world.usages.of_run(run)
+    assert (result.states["A"]["reports"], result.agents) == (1, {me: result.total}), "who handed the token out pays"
     assert not isinstance(world.try_acquire(run, "B"), Leased), "the budget is used up"
 
 
@@ -169,7 +169,7 @@ def test_the_completion_that_reaches_the_budget_blocks_the_run_and_leases_no_sta
     run = real.create(chain("A", "B", "C"), agents={"A": "w", "B": "w", "C": "w"})
     real.usages.set_budget(run, {"tokens": 150})
     first = real.complete(run, "A", real.acquire(run, "A"), {}, usage=SOME, owner="w", claim_ttl_s=60)
-    assert [one.state for one in first.claims] == ["B"], "100 in and 20 out are less than 150"
+    assert [claim.state for claim in first.claims] == ["B"], "100 in and 20 out are less than 150"
     token = first.claims[0].doc.lease.token
     second = real.complete(run, "B", token, {}, usage=SOME, owner="w", claim_ttl_s=60)
     assert second.claims == ()
@@ -237,9 +237,9 @@ def test_usage_that_is_none_is_refused() -> None:
         {"model": 3},
         {"model": "a\u202eb"},
     ]
-    for given in bad:
+    for document in bad:
         with pytest.raises(InvalidArgument):
-            read_report(given)
+            read_report(document)
     assert read_report({"cost": "0.123456789", "currency": "EUR"}).nanos == 123_456_789
     assert read_budget({"cost": "5", "currency": "EUR"}) == Budget(nanos=5 * 10**9, currency="EUR")
     assert [money(nanos) for nanos in (0, 1, 10**9, 1_250_000_000)] == ["0", "0.000000001", "1", "1.25"]
@@ -284,10 +284,10 @@ def test_a_run_is_not_left_blocked_by_a_budget_that_was_raised_meanwhile(
     run = real.create(chain("A", "B"), project=project)
     token, committing = real.acquire(run, "A"), real.plane.transactions.on_run
 
-    def raised_first(*given: Any) -> Any:
+    def raised_first(*value: Any) -> Any:
         monkeypatch.undo()
         real.usages.set_project_budget(project, {"tokens": 1000})  # finds no run that is blocked
-        return committing(*given)
+        return committing(*value)
 
     monkeypatch.setattr(real.plane.transactions, "on_run", raised_first)
     real.complete(run, "A", token, {}, usage=SOME)
@@ -301,7 +301,7 @@ def test_two_who_set_different_limits_at_once_lose_neither(real: World) -> None:
     with ThreadPoolExecutor(len(changes)) as pool:
         answers = [*pool.map(lambda change: real.usages.set_budget(run, change), changes)]
         [*pool.map(lambda change: real.limits.put_budget(project, change), changes)]
-    assert all(isinstance(one, RunAnswer) for one in answers)
+    assert all(isinstance(answer, RunAnswer) for answer in answers)
     every = Budget(tokens=5, nanos=10**9, currency="EUR", ms=60_000)
     assert (budget_of(real, run), real.limits.budget_of(project)) == (every, every)
     real.usages.set_budget(run, {"tokens": None, "cost": "2", "currency": "USD"})
@@ -319,11 +319,11 @@ def test_a_budget_that_is_used_up_while_it_is_raised_leaves_no_issue_open(
     real.usages.set_budget(run, {"tokens": 1})
     token, reading = real.acquire(run, "A"), real.plane.read
 
-    def used_up_after(*given: Any, **more: Any) -> Any:
-        found = reading(*given, **more)
+    def used_up_after(*value: Any, **more: Any) -> Any:
+        used_up_after = reading(*value, **more)
         monkeypatch.undo()
         real.complete(run, "A", token, {}, usage=SOME)
-        return found
+        return used_up_after
 
     monkeypatch.setattr(real.plane, "read", used_up_after)
     real.usages.set_budget(run, {"tokens": 1000})

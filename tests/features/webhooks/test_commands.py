@@ -56,7 +56,7 @@ def test_a_key_is_rotated_with_or_without_an_overlap(dcf: Dcf) -> None:
     assert second["key_ids"] == [second["key_ids"][0], *first["key_ids"]]
     third = json.loads(dcf("agents", "rotate", "cli-turn", "--at-once", "--json").stdout)
     assert len(third["key_ids"]) == 1
-    assert len({one["secret"] for one in (first, second, third)}) == 3
+    assert len({item["secret"] for item in (first, second, third)}) == 3
     dcf("agents", "delete", "cli-turn")
 
 
@@ -80,9 +80,9 @@ def test_a_removed_agent_leaves_nothing_secret_behind(dcf: Dcf, onlooker: Connec
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(dcf: Dcf, arguments: tuple[str, ...], words: str) -> None:
-    told = dcf("agents", *arguments)
-    assert told.exit_code != 0
-    assert words in " ".join(told.output.split())
+    finished = dcf("agents", *arguments)
+    assert finished.exit_code != 0
+    assert words in " ".join(finished.output.split())
 
 
 def test_a_missing_agent_is_answered_with_the_command_that_lists_agents(dcf: Dcf) -> None:

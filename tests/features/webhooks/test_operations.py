@@ -37,11 +37,11 @@ ANSWERS = "https://dcf.example/task-tokens"
 class Site:
     """dcf with one webhook, `hook`, as one process of it."""
 
-    def __init__(self, world: World, found: Receiver) -> None:
-        self.world, self.receiver = world, found
+    def __init__(self, world: World, receiver: Receiver) -> None:
+        self.world, self.receiver = world, receiver
         self.webhooks = Webhooks(world.connections)
         self.webhooks.remove("hook")
-        self.agent, _ = self.webhooks.add("hook", found.url, lease_ttl_s=600, created_by="test")
+        self.agent, _ = self.webhooks.add("hook", receiver.url, lease_ttl_s=600, created_by="test")
         self.offers = Offers(world.plane, self.webhooks.get)
         self.callbacks = Callbacks(world.plane, self.offers)
         self.relay: Relay = world.relay(self.deliverer())
@@ -68,20 +68,20 @@ class Site:
 
     @property
     def hook(self) -> Webhook:
-        found = self.webhooks.get("hook")
-        assert found is not None
-        return found
+        hook = self.webhooks.get("hook")
+        assert hook is not None
+        return hook
 
     def token(self, number: int = -1) -> str:
-        found = self.events()[number].task_token
-        assert found is not None
-        return found
+        task_token = self.events()[number].task_token
+        assert task_token is not None
+        return task_token
 
 
 @pytest.fixture
 def site(real: World) -> Iterator[Site]:
-    with receiver() as found:
-        yield Site(real, found)
+    with receiver() as result:
+        yield Site(real, result)
 
 
 def told(answer: object) -> dict[str, Any]:
@@ -429,7 +429,7 @@ def test_no_secret_is_shown_by_a_record_or_stands_in_the_documents_of_a_run(site
     hidden = (site.hook.keys[0].secret, site.hook.token_secret, site.token(), site.receiver.url)
     shown = repr(site.hook) + json.dumps([event.data for event in site.world.events(run)])
     shown += "".join(str(raw) for raw in site.world.raw_docs(run).values())
-    assert not [one for one in hidden if one in shown]
+    assert not [item for item in hidden if item in shown]
 
 
 def test_while_one_receiver_is_away_another_member_of_the_pool_gets_the_work(site: Site) -> None:

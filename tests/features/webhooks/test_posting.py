@@ -15,14 +15,14 @@ from tests.support.agents.receivers import Receiver, receiver
 from tests.support.tables import rows
 
 
-def poster(found: Receiver, **more: float) -> Poster:
-    return Poster((found.url,), **more)  # type: ignore[arg-type]
+def poster(receiver: Receiver, **more: float) -> Poster:
+    return Poster((receiver.url,), **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def found() -> Iterator[Receiver]:
-    with receiver() as one:
-        yield one
+    with receiver() as item:
+        yield item
 
 
 @contextmanager
@@ -99,8 +99,8 @@ def test_the_connection_goes_to_the_address_that_was_looked_at(found: Receiver) 
     """Example: a name that means something else when it is looked up once more."""
     port = found.url.split(":")[2].split("/")[0]
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
-    one = Poster((f"http://hook.internal:{port}",), lookup=lambda _, __: next(answers))
-    assert one.post(f"http://hook.internal:{port}/hook", {}, b"{}").status == 204
+    poster = Poster((f"http://hook.internal:{port}",), lookup=lambda _, __: next(answers))
+    assert poster.post(f"http://hook.internal:{port}/hook", {}, b"{}").status == 204
     assert found.came[0].headers["host"] == f"hook.internal:{port}"
 
 
@@ -124,7 +124,7 @@ def test_a_receiver_that_does_not_answer_in_time_is_given_up(found: Receiver) ->
 
 def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up() -> None:
     """Example: every byte that comes starts a socket's timeout again."""
-    gone = threading.Event()
+    event = threading.Event()
 
     def drip(connection: socket.socket) -> None:
         for letter in b"HTTP/1.1 200 OK\r\n" + b"X" * 100_000:
@@ -132,13 +132,13 @@ def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up() -> None:
                 connection.sendall(bytes([letter]))
             except OSError:
                 break
-            if gone.wait(0.02):
+            if event.wait(0.02):
                 break
 
     with talking(drip) as url:
         with pytest.raises(PlatformUnavailable, match="in time"):
             Poster((url,), total_s=0.3).post(url, {}, b"{}")
-        gone.set()
+        event.set()
 
 
 def test_a_host_of_many_addresses_that_do_not_answer_takes_no_longer_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,15 +162,15 @@ def test_a_host_of_many_addresses_that_do_not_answer_takes_no_longer_than_one(mo
 
 
 def test_a_body_without_end_is_not_read() -> None:
-    gone = threading.Event()
+    event = threading.Event()
 
     def flood(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 1000)
-        gone.wait(60)
+        event.wait(60)
 
     with talking(flood) as url:
         assert Poster((url,)).post(url, {}, b"{}").status == 200
-        gone.set()
+        event.set()
 
 
 @rows("said", [b"", b"SSH-2.0-nothing\r\n", b"HTTP/1.1 abc\r\n\r\n"])

@@ -23,8 +23,8 @@ OPERATOR = key_of(Scope.READ, Scope.OPERATE)
 
 @pytest.fixture
 def found() -> Iterator[Receiver]:
-    with receiver() as one:
-        yield one
+    with receiver() as item:
+        yield item
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ async def test_a_secret_is_shown_to_who_had_it_made_and_to_nobody_else(
     ],
 )
 async def test_a_url_that_nothing_is_sent_to_is_refused(application: Application, url: str | None, code: str) -> None:
-    told = await ask(application, OPERATOR, "register_agent", agent_id="hook-2", url=url)
-    assert told.code == code, told.text
+    answer = await ask(application, OPERATOR, "register_agent", agent_id="hook-2", url=url)
+    assert answer.code == code, answer.text
 
 
 async def test_an_agent_of_another_platform_is_not_made_a_webhook(application: Application) -> None:
@@ -74,20 +74,20 @@ async def test_an_agent_of_another_platform_is_not_made_a_webhook(application: A
     from dcf.ports import AgentWish  # noqa: PLC0415 - only here
 
     agent_id = made.create_agent(AgentWish(name="reader"))
-    told = await ask(application, OPERATOR, "register_agent", agent_id=agent_id, url="https://a.example/")
-    assert told.code == "conflict", told.text
+    answer = await ask(application, OPERATOR, "register_agent", agent_id=agent_id, url="https://a.example/")
+    assert answer.code == "conflict", answer.text
 
 
 async def test_a_key_is_made_for_a_webhook_that_there_is(application: Application) -> None:
-    told = await ask(application, OPERATOR, "register_agent", agent_id="no-such-hook", new_key="at_once")
-    assert told.code == "unknown_agent", told.text
+    answer = await ask(application, OPERATOR, "register_agent", agent_id="no-such-hook", new_key="at_once")
+    assert answer.code == "unknown_agent", answer.text
 
 
 async def test_a_deleted_webhook_gets_nothing_more(application: Application) -> None:
     await ask(application, OPERATOR, "register_agent", agent_id="hook-3", url="https://a.example/")
     caller = key_of(Scope.READ, Scope.PLAN, Scope.OPERATE)
-    gone = await ask(application, caller, "delete_agent", agent_id="hook-3")
-    assert gone["deleted_agent_id"] == "hook-3"
+    reply = await ask(application, caller, "delete_agent", agent_id="hook-3")
+    assert reply["deleted_agent_id"] == "hook-3"
     rows = await ask(application, OPERATOR, "list_registered_agents")
     assert "hook-3" not in [row["agent_id"] for row in rows["agents"]]
     assert application.platforms.deliver("hook-3", "r:A:1:state_ready", {}).failure == "unknown_agent"

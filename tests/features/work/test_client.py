@@ -21,8 +21,8 @@ def test_work_is_found_and_claimed_across_runs(client: Client, run_id: str) -> N
     claimed = client.claim_work(me, workflow_id=run_id)
     assert claimed is not None
     assert (claimed.state, claimed.work["workflow_id"]) == ("A", run_id)
-    (held,) = client.find_work(me, workflow_id=run_id, status="running")
-    assert held.holder == me
+    (holding,) = client.find_work(me, workflow_id=run_id, status="running")
+    assert holding.holder == me
     assert client.claim_work(me, workflow_id=run_id) is None
 
 

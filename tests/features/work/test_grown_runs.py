@@ -38,7 +38,7 @@ def name(kind: str) -> str:
 
 def rows(world: World, **query: Any) -> list[tuple[str, str, str]]:
     page = world.work.find_work(WorkQuery(limit=50, **query))
-    return sorted((one.state, str(one.status), one.title) for one in page.items)
+    return sorted((item.state, str(item.status), item.title) for item in page.items)
 
 
 def test_units_of_mine_and_of_nobody_are_found_with_title_and_skill_and_claimed(real: World) -> None:
@@ -72,8 +72,8 @@ def test_what_is_done_takes_three_round_trips_however_many_runs_there_are(worlds
         run = opened(world, project, (Unit(name="one"), ()))
         world.do(run, "one")
         with counting.counted() as packets:
-            found = rows(world, project=project, status=WorkStatus.DONE)
-        assert len(found) == number + 1
+            listed_commands = rows(world, project=project, status=WorkStatus.DONE)
+        assert len(listed_commands) == number + 1
         assert len(packets) == 3
 
 
@@ -89,16 +89,16 @@ def test_who_gets_work_in_files_that_others_work_on_is_warned_and_never_refused(
     other = opened(real, project, (Unit(name="fix", areas=("src/api/prices.py",)), ()))
     elsewhere = opened(real, name("p"), (Unit(name="fix", areas=("src/**",)), ()))
 
-    def warnings(where: str, unit: str, who: str) -> list[str]:
-        leased = real.try_acquire(where, unit, who)
+    def warnings(where: str, unit: str, owner: str) -> list[str]:
+        leased = real.try_acquire(where, unit, owner)
         assert isinstance(leased, Leased)
         return real.work.areas.warn(where, leased)
 
     assert warnings(run, "api", "ann") == []
     assert warnings(elsewhere, "fix", "eve") == [], "another project"
     assert warnings(run, "docs", "dan") == []
-    (told,) = warnings(other, "fix", "bob")
-    assert f"'api' of run '{run}' is worked on by 'ann'" in told
+    (warning,) = warnings(other, "fix", "bob")
+    assert f"'api' of run '{run}' is worked on by 'ann'" in warning
     assert len(warnings(run, "tests", "carl")) == 1
     assert real.event_types(other).count("AreasOverlap") == 1
     assert real.event_types(run).count("AreasOverlap") == 1

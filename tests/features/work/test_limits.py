@@ -38,8 +38,8 @@ def limited(real: World) -> Iterator[Limiting]:
         return made[-1].name
 
     yield limit
-    for one in made:
-        real.ask("HDEL", LIMITS, one.field)
+    for item in made:
+        real.ask("HDEL", LIMITS, item.field)
 
 
 def fan(world: World, size: int, **options: Any) -> str:
@@ -51,9 +51,9 @@ def code(answer: object) -> str | None:
     return answer.code if isinstance(answer, Refusal) else None
 
 
-def find(world: World, who: str, run: str) -> TakenWork | Refusal:
-    query = WorkQuery(limit=1, agent=who, status=WorkStatus.READY, run=run)
-    return world.work.claim_work(query, Acquire(state="", owner=who, token=new_token(), ttl_s=600))
+def find(world: World, agent: str, run: str) -> TakenWork | Refusal:
+    query = WorkQuery(limit=1, agent=agent, status=WorkStatus.READY, run=run)
+    return world.work.claim_work(query, Acquire(state="", owner=agent, token=new_token(), ttl_s=600))
 
 
 def test_an_agent_at_its_limit_gets_no_lease_and_is_told_what_it_holds(real: World, limited: Limiting) -> None:
@@ -75,7 +75,10 @@ def test_a_repeated_acquire_needs_no_second_slot(real: World, limited: Limiting)
     me, token = limited("agent", 1), new_token()
     run = real.create(chain("A"))
     answers = [real.try_acquire(run, "A", me, token) for _ in range(2)]
-    assert [one.outcome for one in answers if isinstance(one, Leased)] == ["lease_acquired", "lease_already_held"]
+    assert [answer.outcome for answer in answers if isinstance(answer, Leased)] == [
+        "lease_acquired",
+        "lease_already_held",
+    ]
 
 
 def test_a_refused_lease_gives_its_slot_back(real: World, limited: Limiting) -> None:
@@ -120,7 +123,7 @@ def test_a_completion_makes_room_for_what_it_begins(real: World, limited: Limiti
     token = real.acquire(run, "A", me)
     for _ in range(2):
         answer = real.complete(run, "A", token, {}, owner=me, claim_ttl_s=60)
-        assert [one.state for one in answer.claims] == ["B"]
+        assert [claim.state for claim in answer.claims] == ["B"]
     assert real.doc(run, "B").attempts == 1, "and a repetition takes nothing more"
 
 
@@ -157,9 +160,9 @@ def test_a_limit_of_one_with_eight_callers_at_three_servers_holds_every_time(
     real: World, limited: Limiting, worlds: Worlds
 ) -> None:
     me, servers = limited("agent", 1), [real, worlds(), worlds()]
-    for one in servers:
-        one.plane.limits = one.limits
-        one.limits.refresh()
+    for server in servers:
+        server.plane.limits = server.limits
+        server.limits.refresh()
     with ThreadPoolExecutor(8) as threads:
         for number in range(40):
             run, other = fan(real, 8), fan(real, 8)
@@ -171,12 +174,12 @@ def test_a_limit_of_one_with_eight_callers_at_three_servers_holds_every_time(
                 return world.claim(where, me) if (caller + number) % 3 == 1 else find(world, me, where)
 
             answers = list(threads.map(take, range(8)))
-            won = [one for one in answers if isinstance(one, Leased | TakenWork)]
+            won = [answer for answer in answers if isinstance(answer, Leased | TakenWork)]
             assert len(won) <= 1, "never more than the limit"
-            held = [
+            holding = [
                 (where, path) for where in (run, other) for path, doc in real.docs(where).items() if doc.lease.token
             ]
-            assert len(held) == len(won)
+            assert len(holding) == len(won)
             if not won:  # the only reservation was for a state that could not be taken
                 assert isinstance(real.claim(run, me), Leased)
             for where in (run, other):

@@ -32,22 +32,22 @@ def flow() -> str:
     return f"w-{uuid.uuid4().hex[:10]}"
 
 
-def found(world: World, who: str | None, **filters: Any) -> list[tuple[str, str, str]]:
+def found(world: World, agent: str | None, **filters: Any) -> list[tuple[str, str, str]]:
     """All pages of the list, of this test's runs."""
     limit, place, rows = filters.pop("limit", 50), None, list[tuple[str, str, str]]()
     while True:
-        page = world.work.find_work(WorkQuery(limit=limit, agent=who, place=place, **filters))
-        mine = [one for one in page.items if one.workflow_id in world.runs]
-        rows += [(one.workflow_id, one.state, str(one.status)) for one in mine]
+        page = world.work.find_work(WorkQuery(limit=limit, agent=agent, place=place, **filters))
+        mine = [item for item in page.items if item.workflow_id in world.runs]
+        rows += [(item.workflow_id, item.state, str(item.status)) for item in mine]
         if page.next_place is None:
             return rows
         place = read_work_place(str(page.next_place))
 
 
-def claim(world: World, who: str, request_id: str | None = None, **filters: Any) -> TakenWork | Refusal:
-    query = WorkQuery(limit=1, agent=who, status=WorkStatus.READY, **filters)
-    asker = None if request_id is None else Asker(agent_id=who, request_id=request_id)
-    return world.work.claim_work(query, Acquire(state="", owner=who, token=new_token(), ttl_s=600), asker)
+def claim(world: World, agent: str, request_id: str | None = None, **filters: Any) -> TakenWork | Refusal:
+    query = WorkQuery(limit=1, agent=agent, status=WorkStatus.READY, **filters)
+    asker = None if request_id is None else Asker(agent_id=agent, request_id=request_id)
+    return world.work.claim_work(query, Acquire(state="", owner=agent, token=new_token(), ttl_s=600), asker)
 
 
 def test_an_agent_finds_what_it_holds_and_what_is_ready_for_it_the_oldest_run_first(real: World) -> None:
@@ -110,8 +110,8 @@ def test_pages_have_every_item_once(real: World) -> None:
     runs = [real.create(workflow({"Fan": parallel(*branches)})) for _ in range(4)]
     for run in runs:
         assert real.run_status(run) == "running"
-    wanted = found(real, me, limit=100)
-    assert len(wanted) >= 36
+    expected = found(real, me, limit=100)
+    assert len(expected) >= 36
     for limit in (1, 4, 7):
         rows = [row for run in runs for row in found(real, me, limit=limit, run=run)]
         assert len(rows) == len(set(rows)) == 36
@@ -165,7 +165,9 @@ def test_one_unit_has_one_winner_among_agents_and_servers_a_hundred_times(real: 
             winners = [answer for answer in answers if isinstance(answer, TakenWork)]
             assert len(winners) == 1
             assert all(
-                isinstance(one, Refusal) and one.code == "nothing_ready" for one in answers if one not in winners
+                isinstance(answer, Refusal) and answer.code == "nothing_ready"
+                for answer in answers
+                if answer not in winners
             )
             assert real.doc(run, "A").attempts == 1
 
@@ -175,7 +177,7 @@ def test_callers_at_the_same_time_get_different_states_of_all_runs(real: World) 
     runs = [real.create(chain("A") | {"workflow_name": name}) for _ in range(12)]
     with ThreadPoolExecutor(12) as threads:
         answers = list(threads.map(lambda n: claim(real, f"w{n}", workflow=name), range(12)))
-    assert sorted(one.workflow_id for one in answers if isinstance(one, TakenWork)) == sorted(runs)
+    assert sorted(answer.workflow_id for answer in answers if isinstance(answer, TakenWork)) == sorted(runs)
 
 
 def test_a_page_takes_one_round_trip_however_many_runs_have_ended(worlds: Any, counting: CountingPool) -> None:
@@ -186,32 +188,32 @@ def test_a_page_takes_one_round_trip_however_many_runs_have_ended(worlds: Any, c
     live = world.create(chain("A") | {"workflow_name": name}, agents={"A": me})
     with counting.counted() as packets:
         page = world.work.find_work(WorkQuery(limit=5, agent=me, workflow=name))
-    assert [one.workflow_id for one in page.items] == [live]
+    assert [item.workflow_id for item in page.items] == [live]
     assert len(packets) == 1
 
 
 @pytest.fixture
 def crowded(real: World) -> Iterator[World]:
     """More running runs of other agents than a page passes over, all older than those of a test; none for anybody."""
-    anybody = keys.runs_by("agent", FOR_ANYBODY)
-    has_any = real.ask("EXISTS", anybody)
+    runs = keys.runs_by("agent", FOR_ANYBODY)
+    has_any = real.ask("EXISTS", runs)
     if has_any:
-        real.ask("RENAME", anybody, "kept")
+        real.ask("RENAME", runs, "kept")
     others = [f"other-{number}" for number in range(11_000)]
     listed = keys.runs_by("status", "running")
     real.ask("ZADD", listed, *(part for other in others for part in (1, other)))
     yield real
     real.ask("ZREM", listed, *others)
-    real.ask("DEL", anybody)
+    real.ask("DEL", runs)
     if has_any:
-        real.ask("RENAME", "kept", anybody)
+        real.ask("RENAME", "kept", runs)
 
 
 def test_work_for_an_agent_of_few_runs_is_on_its_first_page_among_many_live_runs(crowded: World) -> None:
     me = agent()
     run = crowded.create(chain("A"), agents={"A": me})
     page = crowded.work.find_work(WorkQuery(limit=50, agent=me))
-    assert run in [one.workflow_id for one in page.items]
+    assert run in [item.workflow_id for item in page.items]
     assert page.next_place is None
     taken = claim(crowded, me)
     assert isinstance(taken, TakenWork)
@@ -223,8 +225,8 @@ def test_work_for_an_agent_and_for_any_agent_is_listed_once_the_oldest_run_first
     assigned = [{"A": me, "B": me}, {}, {"A": me}, {"B": me}]
     runs = [crowded.create(chain("A", "B"), agents=assigned[number % 4]) for number in range(8)]
     ended = [part for number in range(497) for part in (number // 2, f"ended-{number}")]
-    for one in (me, FOR_ANYBODY):
-        crowded.ask("ZADD", keys.runs_by("agent", one), *ended)
+    for value in (me, FOR_ANYBODY):
+        crowded.ask("ZADD", keys.runs_by("agent", value), *ended)
     assert [run for run, _, _ in found(crowded, me, limit=limit)] == runs
 
 
@@ -235,17 +237,17 @@ def test_claims_get_to_what_is_ready_behind_more_runs_than_one_of_them_looks_thr
     monkeypatch.setattr(work_finding, "_PAGES", 1)
     monkeypatch.setattr(work_finding, "_TRIES", 1)
     me, name = agent(), flow()
-    held = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(12)]
-    for run in held:
+    creates = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(12)]
+    for run in creates:
         real.acquire(run, "A", me)
     ready = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(2)]
 
     answers = [claim(real, me, workflow=name) for _ in range(10)]
-    assert [one.workflow_id for one in answers if isinstance(one, TakenWork)] == ready
+    assert [answer.workflow_id for answer in answers if isinstance(answer, TakenWork)] == ready
 
-    real.expire_lease(held[0], "A")
+    real.expire_lease(creates[0], "A")
     again = [claim(real, me, workflow=name) for _ in range(10)]
-    assert [one.workflow_id for one in again if isinstance(one, TakenWork)] == [held[0]], (
+    assert [item.workflow_id for item in again if isinstance(item, TakenWork)] == [creates[0]], (
         "and begin again at the oldest"
     )
 

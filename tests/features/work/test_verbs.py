@@ -34,8 +34,8 @@ async def test_work_is_found_claimed_completed_with_usage_and_stopped_by_its_bud
         tools = await Tools.of(client)
         await tools.call("start_run", workflow_json=TWO, workflow_id=run, agents_map_json={"*": me}, project="shop")
         await tools.call("set_budget", workflow_id=run, budget_json={"tokens": 100})
-        found = await tools.call("find_work", agent_id=me, project="shop")
-        assert [(one["state"], one["status"]) for one in found.payload["items"]] == [("A", "ready")]
+        result = await tools.call("find_work", agent_id=me, project="shop")
+        assert [(item["state"], item["status"]) for item in result.payload["items"]] == [("A", "ready")]
         taken = await tools.call("find_work", agent_id=me, claim=True, request_id="r1")
         again = await tools.call("find_work", agent_id=me, claim=True, request_id="r1")
         token = taken.payload["work"]["lease_token"]
@@ -105,7 +105,7 @@ async def test_a_limit_of_an_agent_is_told_by_the_tools(application: Application
         waited = (await tools.call("await_workflow_event", agent_id=me, timeout_s=50)).payload
         assert "work" not in waited, "an event of work that it may not take yet is told, not dropped"
         assert waited["event"]["workflow_id"] == f"{run}-1"
-        assert [one["arguments"].get("ack_message_id") for one in waited["next"]] == [None], "it is to come again"
+        assert [item["arguments"].get("ack_message_id") for item in waited["next"]] == [None], "it is to come again"
         await tools.call("register_agent", agent_id=me, max_in_progress=0)
         assert (await tools.call("find_work", agent_id=me, claim=True)).payload["workflow_id"] == f"{run}-1"
 
@@ -141,24 +141,26 @@ async def test_a_project_is_given_limits_by_who_plans(application: Application) 
                 project=project,
             )
         taken = (await tools.call("find_work", agent_id="w0", claim=True, project=project)).payload
-        held, token = taken["workflow_id"], taken["work"]["lease_token"]
+        workflow_id, token = taken["workflow_id"], taken["work"]["lease_token"]
         refused = await tools.call("find_work", agent_id="w1", claim=True, project=project)
         assert refused.code == "work_limit_reached"
         assert f"Project '{project}' may have 1" in refused.error
-        done = {"workflow_id": held, "state": "A", "lease_token": token, "output_json": {}}
+        done = {"workflow_id": workflow_id, "state": "A", "lease_token": token, "output_json": {}}
         await tools.call("update_workflow_control_plane", **done, new_status="succeeded", usage_json=USED)
-        assert (await tools.call("list_runs", project=project, blocked=True)).payload["runs"][0]["workflow_id"] == held
+        assert (await tools.call("list_runs", project=project, blocked=True)).payload["runs"][0][
+            "workflow_id"
+        ] == workflow_id
         free = await tools.call("put_project", project=project, max_in_progress=0, budget_json={"tokens": 500})
         assert (await tools.call("list_runs", project=project, blocked=True)).payload["runs"] == []
-        assert (await tools.call("read_journal", workflow_id=held, open=True)).payload["entries"] == []
+        assert (await tools.call("read_journal", workflow_id=workflow_id, open=True)).payload["entries"] == []
         assert "max_in_progress" not in free.payload["project"]
         mend = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Areas": ["src/**"], "End": True}}}}
-        told = []
-        for who in ("w2", "w3"):
-            await tools.call("start_run", workflow_json=mend, agents_map_json={"*": who}, project=project)
-            claimed = (await tools.call("find_work", agent_id=who, claim=True, project=project)).payload
-            told.append(str(claimed["work"].get("warnings", "")))
-        assert (told[0], "is worked on by 'w2' in 'src/**'" in told[1]) == ("", True)
+        details = []
+        for agent_id in ("w2", "w3"):
+            await tools.call("start_run", workflow_json=mend, agents_map_json={"*": agent_id}, project=project)
+            claimed = (await tools.call("find_work", agent_id=agent_id, claim=True, project=project)).payload
+            details.append(str(claimed["work"].get("warnings", "")))
+        assert (details[0], "is worked on by 'w2' in 'src/**'" in details[1]) == ("", True)
 
 
 async def test_a_limit_beyond_what_is_kept_is_refused(application: Application) -> None:

@@ -17,8 +17,8 @@ from tests.support.world import World
 
 
 def noted(world: World, run: str) -> float | None:
-    found = world.ask("ZSCORE", keys.due(run), run)
-    return None if found is None else float(found)
+    answer = world.ask("ZSCORE", keys.due(run), run)
+    return None if answer is None else float(answer)
 
 
 def needed(world: World, run: str) -> float | None:
@@ -243,7 +243,7 @@ def test_the_first_look_of_a_process_leaves_runs_alone_that_are_noted_in_time(
     counting: CountingPool, onlooker: Connections
 ) -> None:
     world = World(connections=Connections(counting), onlooker=onlooker)
-    asked: list[int] = []
+    request: list[int] = []
     for runs in (3, 30):
         for _ in range(runs):
             started(world)
@@ -251,6 +251,6 @@ def test_the_first_look_of_a_process_leaves_runs_alone_that_are_noted_in_time(
             world.notifications.pulse()
         with counting.counted() as packets:
             world.relay().pulse()
-        asked.append(len(packets))
-    assert asked[0] == asked[1]
+        request.append(len(packets))
+    assert request[0] == request[1]
     world.close()

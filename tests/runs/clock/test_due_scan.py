@@ -50,13 +50,13 @@ class Runs:
         ]
         self.held: dict[str, list[tuple[str, str]]] = {run: [] for run in self.runs}
 
-    def do(self, what: str, run: str) -> None:
-        held, world = self.held[run], self.world
+    def do(self, subject: str, run: str) -> None:
+        holding, world = self.held[run], self.world
         of_holders: Actions = {
-            "succeed": lambda: world.try_complete(run, *held.pop()),
-            "fail": lambda: world.fail(run, *held.pop()),
-            "renew": lambda: world.renew(run, *held[-1], ttl_s=LONG),
-            "release": lambda: world.release(run, *held.pop()),
+            "succeed": lambda: world.try_complete(run, *holding.pop()),
+            "fail": lambda: world.fail(run, *holding.pop()),
+            "renew": lambda: world.renew(run, *holding[-1], ttl_s=LONG),
+            "release": lambda: world.release(run, *holding.pop()),
         }
         of_others: Actions = {
             "kick off": lambda: world.plane.kick_off(run, "go"),
@@ -67,10 +67,10 @@ class Runs:
             "clock": world.notifications.pulse,
             "step back": lambda: self.step_back(run),
         }
-        if what in of_others:
-            of_others[what]()
-        elif held:
-            of_holders[what]()
+        if subject in of_others:
+            of_others[subject]()
+        elif holding:
+            of_holders[subject]()
 
     def make_due(self, run: str) -> None:
         for state in timers(self.world, run):
@@ -96,8 +96,10 @@ def server_time(world: World) -> int:
 
 
 def timers(world: World, run: str) -> dict[str, float]:
-    found = world.ask("ZRANGE", world.store.keys(run).timers, 0, -1, "WITHSCORES")
-    return {key_parts.decode_state(name.decode()): float(at) for name, at in zip(found[::2], found[1::2], strict=True)}
+    answer = world.ask("ZRANGE", world.store.keys(run).timers, 0, -1, "WITHSCORES")
+    return {
+        key_parts.decode_state(name.decode()): float(at) for name, at in zip(answer[::2], answer[1::2], strict=True)
+    }
 
 
 def needed(world: World, run: str) -> float | None:
@@ -122,18 +124,18 @@ def is_in_time(world: World, run: str) -> None:
 def test_the_index_of_due_times_misses_nothing_that_a_scan_finds(
     real_connections: Connections, steps: list[tuple[str, int]]
 ) -> None:
-    one = Runs(real_connections)
+    runs = Runs(real_connections)
     try:
-        for what, number in steps:
-            one.do(what, one.runs[number])
-            for run in one.runs:
-                is_in_time(one.world, run)
+        for subject, number in steps:
+            runs.do(subject, runs.runs[number])
+            for run in runs.runs:
+                is_in_time(runs.world, run)
         for _ in range(3):
-            one.world.notifications.pulse()
-        for run in one.runs:
-            assert one.world.is_live(run) == (needed(one.world, run) is not None)
-            noted = one.world.ask("ZSCORE", keys.due(run), run)
-            assert (noted is None) == (needed(one.world, run) is None), "what is over leaves the index"
+            runs.world.notifications.pulse()
+        for run in runs.runs:
+            assert runs.world.is_live(run) == (needed(runs.world, run) is not None)
+            noted = runs.world.ask("ZSCORE", keys.due(run), run)
+            assert (noted is None) == (needed(runs.world, run) is None), "what is over leaves the index"
     finally:
-        one.world.close()
-        one.world.ask("DEL", keys.SERVER_TIME)
+        runs.world.close()
+        runs.world.ask("DEL", keys.SERVER_TIME)

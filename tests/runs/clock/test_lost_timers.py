@@ -246,4 +246,4 @@ def test_a_run_that_can_go_on_is_not_taken_for_one_whose_states_are_lost(
     run = made(site)
     assert ListKind.CATALOG not in sweep(site).look(repair=True).missing
     assert stuck_runs(site) == []
-    assert Cause.NOTHING_OPEN not in [one.cause for one in site.diagnosis.explain(run).findings]
+    assert Cause.NOTHING_OPEN not in [finding.cause for finding in site.diagnosis.explain(run).findings]

@@ -24,11 +24,11 @@ TTL = 60
 
 @pytest.fixture
 def world(connections: Connections, beside: Connections) -> Iterator[World]:
-    found = World(connections=connections, onlooker=beside, clock=Ahead())
-    found.ask("DEL", keys.SERVER_TIME)
-    yield found
-    found.close()
-    found.ask("DEL", keys.SERVER_TIME)
+    world = World(connections=connections, onlooker=beside, clock=Ahead())
+    world.ask("DEL", keys.SERVER_TIME)
+    yield world
+    world.close()
+    world.ask("DEL", keys.SERVER_TIME)
 
 
 def ahead(world: World) -> None:

@@ -143,8 +143,8 @@ def test_small_pages_find_the_same(site: World, page: int) -> None:
         site.ask("ZADD", keys.RUNS, number, f"nothing-{number}")
     runs = site.newest(100)
     site.ask("DEL", keys.LIVE)
-    found = sweep(site, page).look(repair=True)
-    assert found == SweepReport(missing={ListKind.LIVE_RUNS: 5}, dangling={ListKind.RUNS: 5})
+    look = sweep(site, page).look(repair=True)
+    assert look == SweepReport(missing={ListKind.LIVE_RUNS: 5}, dangling={ListKind.RUNS: 5})
     assert set(site.newest(100)) == {run for run in runs if not run.startswith("nothing")}
     assert sweep(site, page).look(repair=True) == RIGHT
 
@@ -192,21 +192,21 @@ def test_a_claim_that_expires_while_a_process_asks_leaves_the_sweep_to_this_proc
 def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
     runs = [site.create(chain("A")) for _ in range(30)]
     site.ask("DEL", keys.LIVE)
-    one = sweep(site, page=1)
-    found = [one.step()]
-    assert found[0] < len(runs)
-    while sum(found) < len(runs):
-        found.append(one.step())
+    item = sweep(site, page=1)
+    result = [item.step()]
+    assert result[0] < len(runs)
+    while sum(result) < len(runs):
+        result.append(item.step())
     assert set(site.index.live()) == set(runs)
 
 
 def test_a_sweep_of_over_an_hour_is_left_to_the_process_that_continues_it(site: World) -> None:
     for _ in range(30):
         site.create(chain("A"))
-    one = sweep(site, page=1)
-    one.step()
+    item = sweep(site, page=1)
+    item.step()
     site.ask("EXPIRE", keys.SWEEP, 5)
-    one.step()
+    item.step()
     assert site.ask("TTL", keys.SWEEP) > 3500
 
 
@@ -214,21 +214,21 @@ def test_a_step_of_a_sweep_looks_at_some_pages_however_much_there_is(site: World
     for _ in range(200):
         site.create(chain("A"))
     counting = CountingPool(site.connections._pool)
-    one = Sweep(Listings(Connections(counting), page=5))
+    sweep = Sweep(Listings(Connections(counting), page=5))
     with counting.counted() as packets:
-        one.step()
+        sweep.step()
     assert 0 < len(packets) <= 50
     assert all(len(packet) <= 100 for packet in packets)
 
 
 def test_asking_whether_it_is_time_costs_nothing_at_every_tick(site: World) -> None:
     counting = CountingPool(site.connections._pool)
-    one = Sweep(Listings(Connections(counting)))
-    while one.step() or not site.ask("EXISTS", keys.SWEEP):
+    sweep = Sweep(Listings(Connections(counting)))
+    while sweep.step() or not site.ask("EXISTS", keys.SWEEP):
         pass
-    one.step()
+    sweep.step()
     with counting.counted() as packets:
-        assert one.step() == 0
+        assert sweep.step() == 0
     assert packets == []
 
 
@@ -245,8 +245,8 @@ def test_a_user_who_may_not_see_all_keys_is_told_so(tmp_path: Path) -> None:
 
 
 def facet_lists(world: World) -> dict[bytes, list[bytes]]:
-    found = [key for key in world.ask("KEYS", "cp:idx:runs:*") if key != keys.STUCK.encode()]
-    return {key: world.ask("ZRANGE", key, 0, -1, "WITHSCORES") for key in found}
+    result = [key for key in world.ask("KEYS", "cp:idx:runs:*") if key != keys.STUCK.encode()]
+    return {key: world.ask("ZRANGE", key, 0, -1, "WITHSCORES") for key in result}
 
 
 def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) -> None:
@@ -284,7 +284,7 @@ def test_lists_of_runs_do_not_keep_what_is_gone(site: World) -> None:
     before = facet_lists(site)
     for key in (*before, keys.STUCK.encode()):
         site.ask("ZADD", key, 1, "nothing")
-    gone = {ListKind.CATALOG: len(before) + 1}
-    assert sweep(site).look(repair=True) == SweepReport(missing={}, dangling=gone)
+    dangling = {ListKind.CATALOG: len(before) + 1}
+    assert sweep(site).look(repair=True) == SweepReport(missing={}, dangling=dangling)
     assert facet_lists(site) == before
     assert site.ask("EXISTS", keys.STUCK) == 0

@@ -24,8 +24,8 @@ Worlds = Callable[..., World]
 
 
 def counted(world: World, run: str) -> dict[str, int]:
-    found = [doc.status.value for doc in world.docs(run).values()]
-    return {status: found.count(status) for status in {status.value for status in Status}}
+    values = [doc.status.value for doc in world.docs(run).values()]
+    return {status: values.count(status) for status in {status.value for status in Status}}
 
 
 def test_a_run_that_ended_is_finalized_as_it_ended(world: World) -> None:
@@ -165,8 +165,8 @@ def test_when_a_run_ends_what_was_never_reached_is_skipped_and_told_once(world: 
     world.do(run, "Way1")
     assert world.complete(run, "Join", world.acquire(run, "Join")).run_status is RunStatus.SUCCEEDED
     assert {name for name, status in world.statuses(run).items() if status == "skipped"} == {"Way0", "Way2", "Lost"}
-    told = [event.data["states"] for event in world.events(run) if event.type == "StatesSkipped"]
-    assert told == [["Way0", "Way2", "Lost"]]
+    details = [event.data["states"] for event in world.events(run) if event.type == "StatesSkipped"]
+    assert details == [["Way0", "Way2", "Lost"]]
 
 
 def test_a_failure_ends_the_run_and_skips_the_rest(world: World) -> None:

@@ -82,7 +82,7 @@ def test_a_run_that_was_not_started_is_cancelled(world: World) -> None:
 def test_the_reason_stands_in_the_history(world: World) -> None:
     run = world.create(chain("A"))
     done(world.lifecycle.cancel(run, reason="wrong customer"))
-    (cancelled,) = [one for one in world.history_of(run) if one.type == "RunCancelled"]
+    (cancelled,) = [happening for happening in world.history_of(run) if happening.type == "RunCancelled"]
     assert cancelled.data["reason"] == "wrong customer"
 
 
@@ -125,10 +125,10 @@ def test_a_cancellation_that_began_before_the_last_completion_finds_the_run_over
 
 def test_the_clock_closes_what_a_process_left_that_died_after_cancelling(timely: World) -> None:
     run = timely.create(workflow(TWO), agents={"A": "a"})
-    held = timely.acquire(run, "Fan/0/A", "a")
+    acquire = timely.acquire(run, "Fan/0/A", "a")
     assert dies(timely, 1, lambda: timely.lifecycle.cancel(run))
     assert timely.run_status(run) is RunStatus.CANCELLED
-    assert code(timely.try_complete(run, "Fan/0/A", held, {})) == "terminal"
+    assert code(timely.try_complete(run, "Fan/0/A", acquire, {})) == "terminal"
     timely.notifications.pulse()
     timely.notifications.pulse()
     assert {doc.status for doc in timely.every_doc(run).values()} == {Status.CANCELLED}
@@ -175,14 +175,14 @@ def test_a_completion_enters_what_follows_but_leases_nothing_while_the_run_is_pa
 @rows("wish", ["acquire", "claim", "claim_next"])
 def test_no_lease_is_granted_after_the_pause_however_early_its_request_began(world: World, wish: str) -> None:
     run = world.create(workflow({"Fan": parallel({"A": task()}, {"B": task()}, following="Last"), "Last": task()}))
-    held = world.acquire(run, "Fan/0/A")
+    acquire = world.acquire(run, "Fan/0/A")
     slow = meanwhile(world, lambda: done(world.lifecycle.pause(run)))
     if wish == "claim_next":
         answer = slow.update(
             run,
             Update(
                 state="Fan/0/A",
-                token=held,
+                token=acquire,
                 owner="w",
                 status=Status.SUCCEEDED,
                 has_output=True,
@@ -279,7 +279,7 @@ def test_pausing_twice_and_resuming_twice_change_nothing_more(world: World) -> N
     assert done(world.lifecycle.pause(run))["paused_at"] == first["paused_at"]
     done(world.lifecycle.resume(run))
     done(world.lifecycle.resume(run))
-    assert [one for one in types(world, run) if one in {"RunPaused", "RunResumed"}] == ["RunPaused", "RunResumed"]
+    assert [item for item in types(world, run) if item in {"RunPaused", "RunResumed"}] == ["RunPaused", "RunResumed"]
 
 
 def test_timeouts_retries_and_waits_go_on_while_the_run_is_paused(timely: World) -> None:
@@ -368,7 +368,7 @@ def test_a_request_whose_reply_was_lost_is_applied_once(
     assert proxy.is_spent
     assert isinstance(answer, RunAnswer)
     assert answer.repeated
-    assert len([one for one in types(real, run) if one in {"RunCancelled", "RunPaused", "RunResumed"}]) == 1 + (
+    assert len([item for item in types(real, run) if item in {"RunCancelled", "RunPaused", "RunResumed"}]) == 1 + (
         verb == "resume"
     )
 

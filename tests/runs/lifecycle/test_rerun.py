@@ -51,12 +51,12 @@ def test_a_rerun_is_a_new_run_of_the_same_definition_input_and_agents(world: Wor
 
 def test_both_runs_name_each_other(world: World) -> None:
     run = world.create(chain("A"))
-    one = rerun(world, run, reason="why not")
+    item = rerun(world, run, reason="why not")
     two = rerun(world, run)
-    assert (world.meta(one)["rerun_of"], world.meta(run)["reruns"]) == (run, [one, two])
+    assert (world.meta(item)["rerun_of"], world.meta(run)["reruns"]) == (run, [item, two])
     linked = [event for event in world.events(run) if event.type == "RunRerun"]
-    assert [event.data for event in linked] == [{"run": one, "reason": "why not"}, {"run": two}]
-    assert world.events(one)[0].data["rerun_of"] == run
+    assert [event.data for event in linked] == [{"run": item, "reason": "why not"}, {"run": two}]
+    assert world.events(item)[0].data["rerun_of"] == run
 
 
 def test_a_rerun_may_have_another_input_and_other_agents(world: World) -> None:

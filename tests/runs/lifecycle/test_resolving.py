@@ -40,8 +40,8 @@ def code(answer: object) -> str | None:
 
 
 def resolve(world: World, run: str, state: str, **more: Any) -> RunAnswer | Refusal:
-    told = {name: more.pop(name) for name in ("reason", "request_id") if name in more}
-    return world.lifecycle.resolve(run, Resolve(state=state, **more), **told)
+    details = {name: more.pop(name) for name in ("reason", "request_id") if name in more}
+    return world.lifecycle.resolve(run, Resolve(state=state, **more), **details)
 
 
 def output(world: World, run: str, state: str, value: Any) -> RunAnswer | Refusal:
@@ -127,9 +127,9 @@ def test_a_failure_by_hand_is_retried_and_caught_if_that_is_asked_for(timely: Wo
 def test_a_failure_by_hand_is_handled_by_what_is_around_the_state(world: World) -> None:
     states = {"Fan": parallel({"A": task()}, {"C": task()}, Catch=catching("B"), following="B"), "B": task()}
     run = world.create(workflow(states))
-    held = world.acquire(run, "Fan/1/C")
+    acquire = world.acquire(run, "Fan/1/C")
     assert done(fail(world, run, "Fan/0/A"))["next_states"] == ["B"]
-    assert code(world.try_complete(run, "Fan/1/C", held, 1)) == "lease_lost"
+    assert code(world.try_complete(run, "Fan/1/C", acquire, 1)) == "lease_lost"
 
 
 def test_one_iteration_is_ended_by_hand(world: World) -> None:
@@ -169,10 +169,10 @@ def test_the_holder_is_told_to_stop_and_its_completion_is_refused(
 ) -> None:
     states = {"Fan": parallel({"A": task()}, {"C": task()}, Catch=catching("B"), following="B"), "B": task()}
     run = world.create(workflow(states), agents={"A": "a"})
-    held = world.acquire(run, "Fan/0/A", "a")
+    acquire = world.acquire(run, "Fan/0/A", "a")
     done(end(world, run, "Fan/0/A"))
     before = world.output(run, "Fan/0/A")
-    assert code(world.try_complete(run, "Fan/0/A", held, "late")) == "lease_lost"
+    assert code(world.try_complete(run, "Fan/0/A", acquire, "late")) == "lease_lost"
     assert world.output(run, "Fan/0/A") == before
     assert ("Fan/0/A", "cancelled") in told(world, "a", run)
 
@@ -195,7 +195,7 @@ def test_a_resolution_that_began_before_the_completion_is_refused(world: World) 
 def test_the_history_says_how_why_and_who_held_it(world: World) -> None:
     run = waiting(world, "leased")
     done(resolve(world, run, "A", how="skip", reason="done by phone"))
-    (event,) = [one for one in world.history_of(run) if one.type == "StateResolved"]
+    (event,) = [happening for happening in world.history_of(run) if happening.type == "StateResolved"]
     assert event.state == "A"
     assert {**event.data, "epoch": 0} == {"epoch": 0, "how": "skip", "held_by": "a", "reason": "done by phone"}
 
@@ -238,9 +238,9 @@ def test_an_iteration_is_assigned_by_its_name_for_all_iterations(timely: World) 
 def test_a_task_is_assigned_by_its_name_before_the_map_around_it_is_open(timely: World) -> None:
     run = timely.create(workflow({"A": task("Each"), "Each": each({"I": task()})}), agents={"A": "a"})
     timely.plane.kick_off(run, "go")
-    asked = {"agents": ("new",), "request_id": "once"}
-    assert done(resolve(timely, run, "I", **asked))["assigned"] == ["new"]
-    again = resolve(timely, run, "I", **asked)
+    request = {"agents": ("new",), "request_id": "once"}
+    assert done(resolve(timely, run, "I", **request))["assigned"] == ["new"]
+    again = resolve(timely, run, "I", **request)
     assert isinstance(again, RunAnswer)
     assert again.repeated
     assert timely.meta(run)["agents"] == {"A": "a", "I": "new"}

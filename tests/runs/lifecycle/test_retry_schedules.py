@@ -78,14 +78,14 @@ def carry_out(world: World, run: str, troubles: list[int]) -> Counter[str]:
         if trouble == 0:
             assert isinstance(world.lifecycle.cancel(run), RunAnswer)
             continue
-        held = world.claim(run, "w")
-        assert isinstance(held, Leased), held
-        token = held.doc.lease.token or ""
+        claim = world.claim(run, "w")
+        assert isinstance(claim, Leased), claim
+        token = claim.doc.lease.token or ""
         if trouble <= 4:
-            world.fail(run, held.state, token)
+            world.fail(run, claim.state, token)
         else:
-            world.complete(run, held.state, token, {"items": ITEMS, "did": held.state, "got": held.given})
-            done[held.state] += 1
+            world.complete(run, claim.state, token, {"items": ITEMS, "did": claim.state, "got": claim.given})
+            done[claim.state] += 1
     raise AssertionError("the run does not end")
 
 

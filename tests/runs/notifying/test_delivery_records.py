@@ -65,13 +65,13 @@ def test_why_a_state_stands_is_known_and_how_often_it_was_announced(world: World
     relay.pulse()
     world.make_due(run, "B")
     relay.pulse()
-    found = told(relay, run, "B")
-    trouble = found.trouble(epoch)
+    result = told(relay, run, "B")
+    trouble = result.trouble(epoch)
     assert trouble is not None
-    assert (found.times(epoch), trouble.agent_id, trouble.reason, trouble.error) == (
+    assert (result.times(epoch), trouble.agent_id, trouble.reason, trouble.error) == (
         2, "b", "unknown_agent", "There is no such agent.",
     )  # fmt: skip
-    assert (found.times(epoch + 1), found.trouble(epoch + 1)) == (0, None), "of another visit nothing is known"
+    assert (result.times(epoch + 1), result.trouble(epoch + 1)) == (0, None), "of another visit nothing is known"
     shown = world.views.overview(run).states["B"].as_json()
     assert (shown["told_times"], shown["not_told"]) == (
         2, {"agent": "b", "reason": "unknown_agent", "error": "There is no such agent."},
@@ -86,9 +86,9 @@ def test_trouble_is_over_when_the_agent_was_reached(world: World) -> None:
     platform.answers = {}
     world.make_due(run, "B")
     relay.pulse()
-    found, epoch = told(relay, run, "B"), world.doc(run, "B").lease.epoch
-    assert found.sent is not None
-    assert (found.sent.agent_id, found.times(epoch), found.trouble(epoch)) == ("b", 2, None)
+    result, epoch = told(relay, run, "B"), world.doc(run, "B").lease.epoch
+    assert result.sent is not None
+    assert (result.sent.agent_id, result.times(epoch), result.trouble(epoch)) == ("b", 2, None)
 
 
 def test_what_was_sent_about_another_visit_does_not_end_the_trouble_of_this_one() -> None:
@@ -138,8 +138,8 @@ def test_a_pool_in_which_one_is_busy_and_the_others_are_gone_is_not_given_up(wor
     run = owing(world, B=("one", "two"))
     platform = Elsewhere()
     relay = world.relay(platform)
-    for busy, gone in (("one", "two"), ("two", "one")):  # whichever of them is tried first
-        platform.answers = {busy: BUSY, gone: GONE}
+    for busy, removed in (("one", "two"), ("two", "one")):  # whichever of them is tried first
+        platform.answers = {busy: BUSY, removed: GONE}
         relay.pulse()
         assert world.owed(run) == 1
         offer_again(world, run)
@@ -248,14 +248,14 @@ def test_events_judged_together_are_judged_as_each_alone(world: World) -> None:
     names = ("One", "Two", "Three", "Four")
     document = workflow({"Fan": parallel(*({name: task()} for name in names))})
     run, another = (world.create(document, agents=dict.fromkeys(names, "w")) for _ in range(2))
-    for one in (run, another):
-        world.plane.kick_off(one, "go")
+    for item in (run, another):
+        world.plane.kick_off(item, "go")
     world.notifications.pulse()
     world.acquire(run, "Fan/1/Two")
     events = [*world.messages("w"), {"type": "of somebody else"}, {"workflow_id": ["no", "name"]}]
-    gone = {**events[0], "workflow_id": "gone"}
+    removed = {**events[0], "workflow_id": "gone"}
     unknown = {**events[0], "target_state": "Fan/0/Nowhere"}
-    for mixed in (events, [*events, gone], [*events, unknown]):
+    for mixed in (events, [*events, removed], [*events, unknown]):
         expected = list(map(world.notifications.is_current, mixed))
         assert world.notifications.are_current(mixed) == expected
         assert {True, False} == set(expected)
@@ -324,7 +324,7 @@ def test_whose_state_timed_out_with_the_run_is_told_nothing_once_the_run_was_ret
     set_member(world.ask, world.store.keys(run).state("A"), "deadline", "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "A")
     world.notifications.pulse()
-    (event,) = (one for one in world.messages("one") if one["reason"] == "timed_out")
+    (event,) = (message for message in world.messages("one") if message["reason"] == "timed_out")
     assert (event["type"], world.notifications.is_current(event)) == ("run_over", True)
     RunRetrying(world.plane).retry(run)
     assert world.run_status(run) is RunStatus.RUNNING

@@ -54,7 +54,7 @@ def test_a_process_ends_although_a_platform_does_not_answer(
     runs = [owing(real) for _ in range(2)]
     relay.pulse()
     assert frozen.inside.wait(60)
-    (worker,) = (one for one in threading.enumerate() if one.name == "dcf-delivery" and one not in others)
+    (worker,) = (item for item in threading.enumerate() if item.name == "dcf-delivery" and item not in others)
     relay.deliveries.close()
     assert worker.is_alive(), "it is not waited for"
     assert relay.deliveries.hand_over(runs[0]) == 0, "nothing more is taken"

@@ -247,8 +247,8 @@ def test_a_nudge_is_a_new_event_each_time(world: World) -> None:
 
 def test_nobody_is_nudged_about_a_state_that_its_map_has_not_opened(world: World) -> None:
     run = world.create(workflow({"First": task("Each"), "Each": each({"In": task()})}), agents={"In": "a"})
-    told = world.notifications.notify(run, "Each/0/In", reason="nudge")
-    assert (told.sent, told.skipped_not_ready, world.messages("a")) == (False, True, [])
+    notify = world.notifications.notify(run, "Each/0/In", reason="nudge")
+    assert (notify.sent, notify.skipped_not_ready, world.messages("a")) == (False, True, [])
 
 
 def test_asking_for_what_is_owed_makes_no_keys(world: World) -> None:

@@ -108,8 +108,8 @@ def test_a_member_that_is_gone_stops_no_other_and_is_told_once_in_the_history(
     assert sent(world, run) == [[ann, cyd]] * 3
     failed = [event.data["agent"] for event in world.events(run) if event.type == "NotificationFailed"]
     assert (failed, world.owed(run)) == ([bea], 0)
-    told = world.notifications.told(run, ["B"])["B"]
-    assert told.trouble(world.doc(run, "B").lease.epoch) is None, "somebody can take it"
+    details = world.notifications.told(run, ["B"])["B"]
+    assert details.trouble(world.doc(run, "B").lease.epoch) is None, "somebody can take it"
 
 
 def prompt(world: World, pool: tuple[str, ...], worker: str = "a") -> str:

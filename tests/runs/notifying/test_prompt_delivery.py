@@ -161,13 +161,13 @@ def test_what_was_told_can_be_taken_while_the_oldest_is_forgotten(monkeypatch: p
         for n in range(12)
     ]
     at_once = PromptDelivery(lambda agents: [None for _ in agents], lambda _: [])
-    told = ToldAtOnce([("a", Delivery())], [], 0)
+    told_at_once = ToldAtOnce([("a", Delivery())], [], 0)
     is_over, interval = threading.Event(), sys.getswitchinterval()
 
     def keep() -> None:
         for _ in range(5_000):
             for entry in entries:
-                at_once._keep("run", entry, told)
+                at_once._keep("run", entry, told_at_once)
 
     def take() -> None:
         while not is_over.is_set():

@@ -43,37 +43,37 @@ def opened(*, created_at: str = "c", epoch: int = 7, started_at: int = 9, read: 
     )
 
 
-def completed(kept: KeptScopes, run: str, found: Snapshot) -> Any:
+def completed(scopes: KeptScopes, run: str, snapshot: Snapshot) -> Any:
     """The record as a decision sees it, or None where it must be read first."""
-    answer = kept.add_to(run, found, ("Each",))
+    answer = scopes.add_to(run, snapshot, ("Each",))
     return None if isinstance(answer, More) else answer.scopes["Each"].effective
 
 
 def test_the_record_of_an_open_map_is_read_once() -> None:
-    kept = KeptScopes()
-    assert kept.without("r", READS) == READS
-    assert completed(kept, "r", opened(read=record("v"))) == "v"
-    assert kept.without("r", READS) == ReadSet()
-    assert completed(kept, "r", opened()) == "v"
+    scopes = KeptScopes()
+    assert scopes.without("r", READS) == READS
+    assert completed(scopes, "r", opened(read=record("v"))) == "v"
+    assert scopes.without("r", READS) == ReadSet()
+    assert completed(scopes, "r", opened()) == "v"
 
 
 @rows("change", [{"created_at": "later"}, {"epoch": 8}, {"started_at": 10}], ids=str)
 def test_a_record_of_another_visit_is_read_again(change: dict[str, Any]) -> None:
-    kept = KeptScopes()
-    completed(kept, "r", opened(read=record("old")))
-    assert completed(kept, "r", opened(**change)) is None
-    assert completed(kept, "r", opened(**change, read=record("new"))) == "new"
-    assert completed(kept, "r", opened(**change)) == "new"
+    scopes = KeptScopes()
+    completed(scopes, "r", opened(read=record("old")))
+    assert completed(scopes, "r", opened(**change)) is None
+    assert completed(scopes, "r", opened(**change, read=record("new"))) == "new"
+    assert completed(scopes, "r", opened(**change)) == "new"
 
 
 def test_the_oldest_records_are_forgotten() -> None:
-    kept = KeptScopes(most=2)
+    scopes = KeptScopes(most=2)
     for run in ("a", "b", "c"):
-        completed(kept, run, opened(read=record(run)))
-    assert [kept.without(run, READS) == READS for run in ("a", "b", "c")] == [True, False, False]
-    completed(kept, "b", opened(read=record("b")))
-    completed(kept, "d", opened(read=record("d")))
-    assert [kept.without(run, READS) == READS for run in ("b", "c", "d")] == [False, True, False]
+        completed(scopes, run, opened(read=record(run)))
+    assert [scopes.without(run, READS) == READS for run in ("a", "b", "c")] == [True, False, False]
+    completed(scopes, "b", opened(read=record("b")))
+    completed(scopes, "d", opened(read=record("d")))
+    assert [scopes.without(run, READS) == READS for run in ("b", "c", "d")] == [False, True, False]
 
 
 def test_a_map_that_opens_again_after_a_rollback_gives_all_items_one_input(
@@ -156,9 +156,9 @@ def test_a_workflow_that_was_changed_by_hand_is_not_taken_for_the_one_that_is_kn
 
 
 def test_cached_results_for_the_iterations_of_a_map_are_bounded() -> None:
-    found = read_definition(workflow({"Each": each({"Leaf": task()})}))
+    definition = read_definition(workflow({"Each": each({"Leaf": task()})}))
     for number in range(5000):
         request = Update(state=f"Each/{number}/Leaf", token="t", status=Status.SUCCEEDED, has_output=True)
-        assert to_update(found, request).states == (f"Each/{number}/Leaf", "Each")
-    assert len(found.needed) <= 2048
-    assert len(found.machine.places) <= 1024
+        assert to_update(definition, request).states == (f"Each/{number}/Leaf", "Each")
+    assert len(definition.needed) <= 2048
+    assert len(definition.machine.places) <= 1024

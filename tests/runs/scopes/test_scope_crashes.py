@@ -40,11 +40,11 @@ def numbered(size: int, **more: Any) -> tuple[Document, list[int]]:
 def until(world: World, run: str, state: str, status: Status) -> None:
     """Let the clock look until a state has come so far."""
     for _ in range(6):
-        found = world.known(run, state).get(state)
-        if found is not None and found.status is status and found.is_ready:
+        result = world.known(run, state).get(state)
+        if result is not None and result.status is status and result.is_ready:
             return
         ahead.look(world, run)
-    raise AssertionError(f"{state} is {found} although the clock looked; listed: {ahead.timers(world, run)}")
+    raise AssertionError(f"{state} is {result} although the clock looked; listed: {ahead.timers(world, run)}")
 
 
 # Processes that die, and requests that come twice

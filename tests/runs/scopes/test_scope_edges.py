@@ -179,11 +179,11 @@ def test_a_completion_does_not_lease_what_is_assigned_to_another_agent(
     token = timely.acquire(run, state, "ann", any_owner=True)
     how: dict[str, Any] = {"status": Status.FAILED, "error": "Broken"} if fails else {"status": Status.SUCCEEDED}
 
-    told = timely.update(run, state, token, output=output, owner="ann", claim_ttl_s=60, **how)
+    update = timely.update(run, state, token, output=output, owner="ann", claim_ttl_s=60, **how)
 
-    assert isinstance(told, Updated)
-    assert told.next_states == ("Next",)
-    assert told.claimed is None
+    assert isinstance(update, Updated)
+    assert update.next_states == ("Next",)
+    assert update.claimed is None
     assert timely.doc(run, "Next").lease.owner_agent_id is None
 
 
@@ -265,7 +265,7 @@ def test_a_failure_without_a_name_stays_without_one(timely: World, kind: str, st
 class BrokenShelf(Files):
     """A place to read items from that is out of order."""
 
-    def read(self, wanted: object) -> Any:
+    def read(self, expected: object) -> Any:
         raise ValueError("the shelf fell down")
 
 

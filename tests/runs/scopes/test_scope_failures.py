@@ -65,10 +65,10 @@ def test_a_state_that_failed_has_the_epoch_of_its_failure(world: World) -> None:
     world.fail(run, "Both/0/Bad", token)
 
     failures = [event for event in world.events(run) if event.type == "StateFailed"]
-    told = {event.state or "": event.data["epoch"] for event in failures}
-    assert {path: world.doc(run, path).lease.epoch for path in told} == told
-    assert told["Both"] == told["Both/0/Bad"] > leased > opened
-    assert world.doc(run, "Mend").lease.epoch == told["Both"]
+    epoches = {event.state or "": event.data["epoch"] for event in failures}
+    assert {path: world.doc(run, path).lease.epoch for path in epoches} == epoches
+    assert epoches["Both"] == epoches["Both/0/Bad"] > leased > opened
+    assert world.doc(run, "Mend").lease.epoch == epoches["Both"]
 
 
 def test_a_state_that_failed_outside_any_scope_keeps_the_epoch_of_its_lease(world: World) -> None:
@@ -244,14 +244,14 @@ def test_a_map_bears_as_many_failures_as_it_says(timely: World, tolerance: Docum
 @rows("tolerance", [{"ToleratedFailureCount": 1}, {"ToleratedFailurePercentage": 25}], ids=["count", "percentage"])
 def test_one_failure_too_many_closes_the_map(timely: World, tolerance: Document) -> None:
     run = timely.create(mapped(**tolerance), run_input=list("abcd"))
-    held = timely.acquire(run, "Each/3/Try")
+    acquire = timely.acquire(run, "Each/3/Try")
 
     for number in range(2):
         timely.fail(run, f"Each/{number}/Try", timely.acquire(run, f"Each/{number}/Try"))
 
     error = "States.ExceedToleratedFailureThreshold"
     assert (timely.run_status(run), timely.meta(run)["error"]) == (RunStatus.FAILED, error)
-    assert_fenced(timely, run, "Each/3/Try", held)
+    assert_fenced(timely, run, "Each/3/Try", acquire)
     settle(timely, run)
     assert open_states(timely, run) == {}
 

@@ -118,11 +118,11 @@ class LateFiles(Files):
         super().__init__(TEXTS)
         self._others: Callable[[], object] | None = others
 
-    def read(self, wanted: Any) -> Any:
+    def read(self, expected: Any) -> Any:
         others, self._others = self._others, None
         if others is not None:
             others()
-        return super().read(wanted)
+        return super().read(expected)
 
 
 def test_what_a_late_reader_brings_is_not_given_to_a_later_visit(timely: World) -> None:
@@ -317,8 +317,8 @@ def claimed_pair(world: World, **more: Any) -> tuple[str, list[Leased]]:
     document = workflow({"Both": both, **({"Mend": task()} if more else {})})
     document["asl"]["TimeoutSeconds"] = 50
     run = world.create(document)
-    found = [world.claim(run, "ann") for _ in range(2)]
-    return run, [leased for leased in found if isinstance(leased, Leased)]
+    claims = [world.claim(run, "ann") for _ in range(2)]
+    return run, [leased for leased in claims if isinstance(leased, Leased)]
 
 
 def claims(world: World, run: str) -> Any:

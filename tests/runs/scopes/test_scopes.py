@@ -72,9 +72,9 @@ def test_every_branch_is_given_the_input_and_a_branch_goes_on_by_itself(timely: 
     assert ready(timely, run) == ["Both/0/Left", "Both/1/Right"]
     assert timely.given(run, "Both/0/Left") == timely.given(run, "Both/1/Right") == {"x": 1}
 
-    told = timely.do(run, "Both/0/Left", output="left")
+    details = timely.do(run, "Both/0/Left", output="left")
 
-    assert told.next_states == ("Both/0/Further",)
+    assert details.next_states == ("Both/0/Further",)
     assert timely.given(run, "Both/0/Further") == "left"
     assert timely.doc(run, "Both").status is Status.RUNNING
     assert not timely.doc(run, "After").is_ready
@@ -169,8 +169,8 @@ def test_a_map_opens_no_more_iterations_than_allowed_and_the_next_when_one_ends(
     run = timely.create(mapped(MaxConcurrency=3), run_input=list(range(8)))
     most = 0
     while "After" not in ready(timely, run):
-        found = open_tasks(timely, run)
-        most = max(most, len([path for path in found if path.startswith("Each/")]))
+        tasks = open_tasks(timely, run)
+        most = max(most, len([path for path in tasks if path.startswith("Each/")]))
         timely.do(run, ready(timely, run)[-1], output=0)
         assert timely.run_status(run) is RunStatus.RUNNING
 
@@ -229,8 +229,8 @@ def test_the_start_signal_tells_those_who_are_assigned_inside(timely: World) -> 
 
     assert isinstance(owed, Owed)
     assert sorted(owed.states) == ["Both/0/Left", "Both/1/Right"]
-    told = [timely.messages(agent)[0]["target_state"] for agent in ("lea", "rob")]
-    assert told == ["Both/0/Left", "Both/1/Right"]
+    target_states = [timely.messages(agent)[0]["target_state"] for agent in ("lea", "rob")]
+    assert target_states == ["Both/0/Left", "Both/1/Right"]
 
 
 def test_the_start_signal_tells_of_every_iteration(timely: World) -> None:
@@ -292,13 +292,13 @@ def test_a_completion_can_lease_what_follows_inside(timely: World) -> None:
     run = timely.create(mapped({"Score": task("Weigh"), "Weigh": task()}, MaxConcurrency=1), run_input=[1, 2])
     token: str | None = timely.acquire(run, "Each/0/Score")
 
-    states, given = [], None
+    states, value = [], None
     state = "Each/0/Score"
     while not state.startswith("Each/1/Weigh"):
         claimed = timely.complete(run, state, token, state, claim_ttl_s=60).claimed
         assert claimed is not None
-        state, token, given = claimed.state, claimed.doc.lease.token, claimed.given
-        states.append((state, given))
+        state, token, value = claimed.state, claimed.doc.lease.token, claimed.given
+        states.append((state, value))
 
     assert states == [("Each/0/Weigh", "Each/0/Score"), ("Each/1/Score", 2), ("Each/1/Weigh", "Each/1/Score")]
 

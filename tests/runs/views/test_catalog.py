@@ -37,20 +37,20 @@ def page(world: World, limit: int = 50, **query: Any) -> RunPage:
     return Catalog(world.connections).page(RunQuery(limit=limit, **query))
 
 
-def ids(found: RunPage) -> list[str]:
-    return [row.workflow_id for row in found.rows]
+def ids(run_page: RunPage) -> list[str]:
+    return [row.workflow_id for row in run_page.rows]
 
 
 def every(world: World, limit: int, **query: Any) -> list[str]:
     """All pages, one after the other."""
-    found: list[str] = []
+    every: list[str] = []
     cursor = None
     while True:
-        one = page(world, limit, cursor=cursor, **query)
-        found += ids(one)
-        if one.next_cursor is None:
-            return found
-        cursor = read_cursor(str(one.next_cursor))
+        item = page(world, limit, cursor=cursor, **query)
+        every += ids(item)
+        if item.next_cursor is None:
+            return every
+        cursor = read_cursor(str(item.next_cursor))
 
 
 # What a row says
@@ -99,8 +99,8 @@ def test_a_damaged_run_does_not_hide_the_others(real: World) -> None:
     meta = real.store.keys(damaged).meta
     real.ask("DEL", meta)
     real.ask("SET", meta, "text")
-    found = page(real, 2)
-    assert [(row.workflow_id, str(row.status)) for row in found.rows] == [(damaged, "unreadable"), (good, "running")]
+    result = page(real, 2)
+    assert [(row.workflow_id, str(row.status)) for row in result.rows] == [(damaged, "unreadable"), (good, "running")]
 
 
 @pytest.mark.parametrize("status", [["running"], "strange", 5, None])
@@ -169,22 +169,22 @@ def test_runs_are_found_by_a_tag(real: World, mine: str) -> None:
 def test_runs_are_found_by_the_time_of_their_creation(real: World, mine: str) -> None:
     runs = [real.create(named(mine)) for _ in range(4)]
     times = [from_text(real.meta(run)["created_at"]) for run in runs]
-    found = page(real, workflow=mine, since=times[1], until=times[3])
-    assert ids(found) == [runs[2], runs[1]]
-    assert found.matching == 2
+    result = page(real, workflow=mine, since=times[1], until=times[3])
+    assert ids(result) == [runs[2], runs[1]]
+    assert result.matching == 2
     assert every(real, 1, workflow=mine, since=times[1], until=times[3]) == [runs[2], runs[1]]
 
 
 def test_several_filters_hold_together(real: World, mine: str) -> None:
-    wanted = real.create(named(mine, "A"), agents={"A": f"{mine}-a"})
+    create = real.create(named(mine, "A"), agents={"A": f"{mine}-a"})
     real.create(named(mine, "A"))
     other = real.create(named(f"{mine}-x", "A"), agents={"A": f"{mine}-a"})
     over = real.create(named(mine, "A"), agents={"A": f"{mine}-a"})
     real.do(over, "A", f"{mine}-a")
-    found = page(real, workflow=mine, agent=f"{mine}-a", status=RunStatus.RUNNING)
-    assert ids(found) == [wanted]
-    assert (found.matching, found.next_cursor) == (None, None)
-    assert ids(page(real, agent=f"{mine}-a", status=RunStatus.RUNNING)) == [other, wanted]
+    result = page(real, workflow=mine, agent=f"{mine}-a", status=RunStatus.RUNNING)
+    assert ids(result) == [create]
+    assert (result.matching, result.next_cursor) == (None, None)
+    assert ids(page(real, agent=f"{mine}-a", status=RunStatus.RUNNING)) == [other, create]
 
 
 # Pages
@@ -200,8 +200,8 @@ def test_runs_that_come_and_go_between_pages_neither_hide_nor_repeat_others(real
     runs = [real.create(named(mine)) for _ in range(8)]
     first = page(real, 3, workflow=mine)
     assert ids(first) == runs[:4:-1]
-    gone = (runs[5], runs[4], runs[0])  # the last one of the page before, too
-    for run in gone:
+    removed = (runs[5], runs[4], runs[0])  # the last one of the page before, too
+    for run in removed:
         real.ask("DEL", real.store.keys(run).meta)
         real.ask("ZREM", keys.runs_by(Facet.WORKFLOW, mine), run)
     real.create(named(mine))
@@ -252,12 +252,12 @@ def test_a_page_with_several_filters_looks_at_some_entries_and_the_next_goes_on(
     for run in runs[8:]:
         real.do(run, "A", f"{mine}-{runs.index(run) % 4}")
     query = {"workflow": mine, "agent": f"{mine}-1", "status": RunStatus.RUNNING}
-    wanted = [run for number, run in enumerate(runs[:8]) if number % 4 == 1][::-1]
+    expected = [run for number, run in enumerate(runs[:8]) if number % 4 == 1][::-1]
     monkeypatch.setattr("dcf.store.lists.pages._LOOKED_AT", 3)
     first = page(real, 5, **query)
-    assert len(first.rows) < len(wanted), "the newest three of its agent are over"
-    assert every(real, 5, **query) == wanted
-    assert every(real, 1, **query) == wanted
+    assert len(first.rows) < len(expected), "the newest three of its agent are over"
+    assert every(real, 5, **query) == expected
+    assert every(real, 1, **query) == expected
 
 
 # Counts and cost
@@ -298,8 +298,8 @@ def test_a_page_takes_three_round_trips_at_most(real: World, mine: str, filters:
     query = filters if "agent" not in filters else {"workflow": mine, "status": RunStatus.RUNNING, "since": 1}
     counting = CountingPool(real.connections._pool)
     with counting.counted() as packets:
-        found = Catalog(Connections(counting)).page(RunQuery(limit=10, **query))
-    assert len(found.rows) == 10
+        page = Catalog(Connections(counting)).page(RunQuery(limit=10, **query))
+    assert len(page.rows) == 10
     assert len(packets) == 3
 
 
@@ -313,9 +313,9 @@ def reminded(world: World, run: str, state: str, times: int) -> None:
 
 
 def stuck(world: World, mine: str) -> list[str]:
-    found = page(world, workflow=mine, stuck=True)
-    assert all(row.stuck for row in found.rows)
-    return ids(found)
+    result = page(world, workflow=mine, stuck=True)
+    assert all(row.stuck for row in result.rows)
+    return ids(result)
 
 
 def test_a_run_whose_agents_were_reminded_in_vain_is_stuck_until_one_takes_its_state(real: World, mine: str) -> None:

@@ -92,13 +92,13 @@ class Runs:
         self.held[wish.workflow_id] = []
         self.world.plane.create(wish)
 
-    def do(self, what: str, number: int) -> None:
-        if what == "create" or not self.world.runs:
+    def do(self, subject: str, number: int) -> None:
+        if subject == "create" or not self.world.runs:
             self.create(number)
             return
         run = self.world.runs[number % len(self.world.runs)]
         if self.world.ask("EXISTS", self.world.store.keys(run).meta):
-            self.actions()[what](run)
+            self.actions()[subject](run)
 
     def actions(self) -> Actions:
         world = self.world
@@ -148,9 +148,9 @@ def agrees(runs: Runs, scanned: dict[str, set[tuple[Facet, str]]]) -> None:
     """A page shows the runs that a scan finds."""
     catalog, some = Catalog(runs.world.connections), set(scanned)
     for status in RunStatus:
-        found = catalog.page(RunQuery(limit=100, status=status, agent=runs.agents[1]))
-        wanted = {(Facet.STATUS, status.value), (Facet.AGENT, runs.agents[1])}
-        assert {row.workflow_id for row in found.rows} & some == {run for run in some if wanted <= scanned[run]}
+        page = catalog.page(RunQuery(limit=100, status=status, agent=runs.agents[1]))
+        expected = {(Facet.STATUS, status.value), (Facet.AGENT, runs.agents[1])}
+        assert {row.workflow_id for row in page.rows} & some == {run for run in some if expected <= scanned[run]}
     for number in range(3):
         name = f"{runs.name}-{number}"
         rows = catalog.page(RunQuery(limit=100, workflow=name)).rows
@@ -164,9 +164,9 @@ def test_the_list_of_runs_misses_nothing_that_a_scan_finds(
 ) -> None:
     runs = Runs(real_pool, onlooker)
     try:
-        for what, number, dies in steps:
+        for subject, number, dies in steps:
             with runs.dying(dies):
-                runs.do(what, number)
+                runs.do(subject, number)
             misses_nothing(runs)
         scanned = runs.scanned()
         agrees(runs, scanned)

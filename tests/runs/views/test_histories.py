@@ -18,7 +18,7 @@ LATEST = EventQuery(newest_first=True)
 
 
 def types(world: World, run: str, query: EventQuery, **more: object) -> list[str]:
-    return [one.type for one in world.histories.page(run, query, **more).events]  # type: ignore[arg-type]
+    return [event.type for event in world.histories.page(run, query, **more).events]  # type: ignore[arg-type]
 
 
 def done(world: World) -> str:
@@ -42,9 +42,9 @@ def test_a_page_has_what_is_asked_for_in_order(world: World) -> None:
 def test_a_state_is_named_by_path_or_by_its_name_wherever_it_is(world: World) -> None:
     run = world.create(workflow({"Each": each({"S": task()})}), run_input=[0, 1])
     world.do(run, "Each/1/S")
-    one = world.histories.page(run, EventQuery(states=frozenset({"Each/1/S"}))).events
+    events = world.histories.page(run, EventQuery(states=frozenset({"Each/1/S"}))).events
     every = world.histories.page(run, EventQuery(states=frozenset({"S"}))).events
-    assert {event.state for event in one} == {"Each/1/S"}
+    assert {event.state for event in events} == {"Each/1/S"}
     assert {event.state for event in every} == {"Each/0/S", "Each/1/S"}
 
 
@@ -53,17 +53,17 @@ def test_a_state_is_named_by_path_or_by_its_name_wherever_it_is(world: World) ->
 def test_pages_follow_each_other_without_gap_or_repetition(world: World, newest_first: bool, limit: int) -> None:
     run = done(world)
     query = EventQuery(newest_first=newest_first)
-    found: list[str] = []
+    result: list[str] = []
     cursor = None
     while True:
         page = world.histories.page(run, query, cursor=cursor, limit=limit)
         assert len(page.events) <= limit
-        found += [one.event_id for one in page.events]
+        result += [event.event_id for event in page.events]
         cursor = page.next_cursor
         if cursor is None:
             break
-    whole = [one.event_id for one in world.events(run)]
-    assert found == (whole[::-1] if newest_first else whole)
+    whole = [event.event_id for event in world.events(run)]
+    assert result == (whole[::-1] if newest_first else whole)
 
 
 def test_a_window_of_time_has_its_first_and_its_last_millisecond(world: World) -> None:
@@ -76,7 +76,7 @@ def test_a_window_of_time_has_its_first_and_its_last_millisecond(world: World) -
     window = EventQuery(since=stamp + 1, until=stamp + 2)
     assert types(world, run, window) == ["Late1", "Late2", "Late2"]
     assert types(world, run, replace(window, newest_first=True)) == ["Late2", "Late2", "Late1"]
-    assert [one.type for one in world.histories.follow(run, window)] == ["Late1", "Late2", "Late2"]
+    assert [item.type for item in world.histories.follow(run, window)] == ["Late1", "Late2", "Late2"]
 
 
 def test_a_page_with_few_matching_events_reads_a_bounded_number_and_has_a_cursor(
@@ -102,7 +102,7 @@ def test_a_page_with_few_matching_events_reads_a_bounded_number_and_has_a_cursor
 
 def test_following_ends_with_the_run(world: World) -> None:
     run = done(world)
-    assert [one.type for one in world.histories.follow(run, ALL, onwards=True)] == world.event_types(run)
+    assert [item.type for item in world.histories.follow(run, ALL, onwards=True)] == world.event_types(run)
 
 
 def test_what_is_no_run_no_cursor_and_no_time_is_refused(world: World) -> None:

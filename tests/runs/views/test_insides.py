@@ -26,9 +26,9 @@ def test_what_is_inside_stands_below_its_scope() -> None:
 
 def test_each_map_inside_a_map_is_cut_by_itself() -> None:
     inner = [f"Rows/{row}/Cells/{cell}/Fill" for row in range(2) for cell in range(3)]
-    found = shown([*inner, "Rows/0/Cells", "Rows/1/Cells"], each=2)
+    code = shown([*inner, "Rows/0/Cells", "Rows/1/Cells"], each=2)
     below = ["    0 Fill", "    1 Fill", "    and 1 more"]
-    assert found == ["Rows", "  0 Cells", *below, "  1 Cells", *below]
+    assert code == ["Rows", "  0 Cells", *below, "  1 Cells", *below]
 
 
 def test_no_more_is_shown_than_there_is_room_for() -> None:

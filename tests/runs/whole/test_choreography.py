@@ -36,8 +36,8 @@ def test_two_agents_carry_an_order_from_start_to_end_by_their_inboxes_alone(worl
             seen[agent] = seen.get(agent, 0) + len(inbox)
             for event in inbox:
                 state = event["target_state"]
-                given = world.given(run, state)
-                world.complete(run, state, world.acquire(run, state, agent), {**given, state: agent})
+                value = world.given(run, state)
+                world.complete(run, state, world.acquire(run, state, agent), {**value, state: agent})
                 world.notifications.notify_next(run, state)
                 worked.append((state, agent, event["source_state"]))
     assert worked == [("Validate", "clerk", None), ("Price", "pricer", "Validate"), ("Invoice", "clerk", "Price")]
@@ -91,10 +91,10 @@ def test_a_loop_opens_its_states_with_higher_epochs_and_history_keeps_all_visits
     world.do(run, "Finish")
     assert epochs == sorted(set(epochs))
     assert world.run_status(run) == "succeeded"
-    told = [
+    epoches = [
         event.data["epoch"] for event in world.events(run) if (event.type, event.state) == ("StateSucceeded", "Work")
     ]
-    assert told == epochs[::2]
+    assert epoches == epochs[::2]
     assert world.event_types(run, "Enough") == ["StateSucceeded"] * 3
     assert {doc.attempts for doc in world.docs(run).values()} == {1}, "each visit counts its own attempts"
 
@@ -208,10 +208,10 @@ def test_completing_and_claiming_passes_over_what_somebody_else_is_assigned_to(w
 def test_reading_shows_documents_inputs_and_outputs_together(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": "w"}, run_input={"i": 1})
     world.do(run, "A", output={"o": 2})
-    found = world.plane.read(run)
-    assert found.meta is not None
-    assert set(found.states) == {"A", "B"}
-    assert (dict(found.inputs), dict(found.outputs)) == ({"A": {"i": 1}, "B": {"o": 2}}, {"A": {"o": 2}})
+    result = world.plane.read(run)
+    assert result.meta is not None
+    assert set(result.states) == {"A", "B"}
+    assert (dict(result.inputs), dict(result.outputs)) == ({"A": {"i": 1}, "B": {"o": 2}}, {"A": {"o": 2}})
     assert set(world.plane.read(run, ("B",)).states) == {"B"}
     assert world.plane.read(run, (), whole_meta=False).meta_document is None
     assert world.plane.read(run, ("A",), whole_meta=False).meta.agents == {"A": ("w",)}  # type: ignore[union-attr]

@@ -32,10 +32,10 @@ def test_a_failure_that_is_retried_gives_the_task_back_for_later(world: World) -
     run = world.create(retrying(IntervalSeconds=60), run_input={"x": 1}, agents={"Work": "ann"})
     token = world.acquire(run, "Work", "ann")
 
-    told = world.fail(run, "Work", token, "Busy")
+    fail = world.fail(run, "Work", token, "Busy")
 
-    assert isinstance(told, Updated)
-    assert told.run_status is RunStatus.RUNNING
+    assert isinstance(fail, Updated)
+    assert fail.run_status is RunStatus.RUNNING
     doc = world.doc(run, "Work")
     assert (doc.status, doc.lease.token, doc.last_error) == (Status.PENDING, None, "Busy: why")
     early = world.try_acquire(run, "Work", "ann")
@@ -128,9 +128,9 @@ def test_a_text_that_stands_for_what_json_cannot_hold_fails_its_state_by_name(wo
     read = {"value.$": "States.StringToJson($.text)"}
     run = world.create(workflow({"Work": task(ResultSelector=read, Catch=catch), "Mend": task(), "Done": DONE}))
 
-    told = world.do(run, "Work", output={"text": text})
+    details = world.do(run, "Work", output={"text": text})
 
-    assert (told.run_status, told.next_states) == (RunStatus.RUNNING, ("Mend",))
+    assert (details.run_status, details.next_states) == (RunStatus.RUNNING, ("Mend",))
     assert world.given(run, "Mend")["Error"] == "States.IntrinsicFailure"
 
 

@@ -62,8 +62,8 @@ def ended(world: World, run: str) -> tuple[str, Any, Any, Any]:
 
 
 def simulated(document: Document, run_input: Any) -> tuple[str, Any, Any, Any]:
-    found = simulate(document, run_input)
-    return found["status"], found.get("output"), found.get("error"), found.get("cause")
+    result = simulate(document, run_input)
+    return result["status"], result.get("output"), result.get("error"), result.get("cause")
 
 
 def look_until(world: World, run: str, so: Callable[[], bool]) -> None:
@@ -84,8 +84,8 @@ def test_a_loop_of_any_length_below_the_limit_ends_well_in_a_run_as_in_a_simulat
 
     assert ended(timely, run) == ("SUCCEEDED", {"n": ROUNDS, "until": ROUNDS}, None, None)
     assert ended(timely, run) == simulated(ALONE, from_zero())
-    told = [event.state for event in timely.history_of(run) if event.type == "StateSucceeded"]
-    assert len(told) == 2 * ROUNDS + 1
+    states = [event.state for event in timely.history_of(run) if event.type == "StateSucceeded"]
+    assert len(states) == 2 * ROUNDS + 1
     assert ahead.timers(timely, run) == {}
 
 
@@ -222,7 +222,7 @@ def test_chains_go_on_inside_every_iteration_of_a_map(timely: World) -> None:
     timely.do(run, "After", output=timely.given(run, "After"))
 
     assert ended(timely, run) == simulated(IN_EACH, [from_zero(rounds) for rounds in (300, 1, 400)])
-    assert [found["n"] for found in timely.meta(run)["output"]] == [300, 1, 400]
+    assert [result["n"] for result in timely.meta(run)["output"]] == [300, 1, 400]
 
 
 @rows("number", range(1, 5))
@@ -232,7 +232,7 @@ def test_the_clock_goes_on_with_chains_inside_a_map_whose_process_died(timely: W
     assert dies(timely, number, lambda: timely.plane.create(wish))
     look_until(timely, wish.workflow_id, lambda: is_ready(timely, wish.workflow_id, "After"))
 
-    assert [found["n"] for found in timely.given(wish.workflow_id, "After")] == [300, 1, 400]
+    assert [result["n"] for result in timely.given(wish.workflow_id, "After")] == [300, 1, 400]
 
 
 @rows("most", [0, 1, 7])
@@ -307,12 +307,12 @@ def test_a_chain_may_pause_before_a_state_of_any_type(timely: World, before: int
     loop = counting("Last", BODY)
     loop["Add"]["Parameters"]["none.$"] = "$.none"
     document = workflow({**passing(before, "Add"), **loop, "Last": END})
-    given = from_zero(250) | {"none": []}
+    run_input = from_zero(250) | {"none": []}
 
-    run = timely.create(document, run_input=given)
+    run = timely.create(document, run_input=run_input)
 
     assert ended(timely, run) == ("SUCCEEDED", {"n": 250, "until": 250, "none": []}, None, None)
-    assert ended(timely, run) == simulated(document, given)
+    assert ended(timely, run) == simulated(document, run_input)
 
 
 @rows("before", [AT_ONCE - 1, AT_ONCE, AT_ONCE + 1])
@@ -327,9 +327,9 @@ def test_a_chain_may_pause_before_a_fail_state_or_the_end(timely: World, before:
 
 
 def test_a_trace_of_a_simulation_does_not_show_where_the_engine_paused() -> None:
-    found = simulate(ALONE, from_zero())
-    assert len(found["trace"]) == 2 * (2 * ROUNDS + 1)
-    assert {event["event"] for event in found["trace"]} == {"entered", "exited"}
+    result = simulate(ALONE, from_zero())
+    assert len(result["trace"]) == 2 * (2 * ROUNDS + 1)
+    assert {event["event"] for event in result["trace"]} == {"entered", "exited"}
 
 
 def test_a_state_entered_again_after_a_task_goes_by_what_it_got_then(timely: World) -> None:

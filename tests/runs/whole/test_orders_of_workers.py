@@ -43,28 +43,34 @@ SCOPES = ("Parallel", "Map")
 """How far those inside came when one of these breaks depends on who was faster."""
 
 SAMPLES = samples()
-RECORDED = [found for found in cases("executions") if '"Map"' in json.dumps(found) or '"Parallel"' in json.dumps(found)]
+RECORDED = [
+    gate_case
+    for gate_case in cases("executions")
+    if '"Map"' in json.dumps(gate_case) or '"Parallel"' in json.dumps(gate_case)
+]
 
 
 @pytest.fixture(scope="module")
 def site(real_connections: Connections, onlooker: Connections) -> Iterator[World]:
     clock, killer = Ahead(), Killer()
-    found = World(connections=real_connections, onlooker=onlooker, clock=clock, before_commit=killer, items=Files())
-    yield found
-    found.close()
+    world = World(connections=real_connections, onlooker=onlooker, clock=clock, before_commit=killer, items=Files())
+    yield world
+    world.close()
 
 
-def worked(site: World, found: Any, trouble: Trouble, seed: int, *, alone: bool = False) -> tuple[Crew, dict[str, Any]]:
+def worked(
+    site: World, result: Any, trouble: Trouble, seed: int, *, alone: bool = False
+) -> tuple[Crew, dict[str, Any]]:
     """Run a case to its end in an order drawn from the seed, or by one agent that takes what comes first."""
     assert site.items is not None
-    site.items.texts = found.get("texts", {})
-    document = {"workflow_name": "scheduled", "asl": found["definition"]}
-    wish = site.wish(document, run_input=found["input"], max_attempts=1000)
+    site.items.texts = result.get("texts", {})
+    document = {"workflow_name": "scheduled", "asl": result["definition"]}
+    wish = site.wish(document, run_input=result["input"], max_attempts=1000)
     crew = Crew(
         world=site,
         run=wish.workflow_id,
-        mocks=Mocks(found["task_mocks"]),
-        luck=None if alone else random.Random(f"{found['id']} {seed}"),
+        mocks=Mocks(result["task_mocks"]),
+        luck=None if alone else random.Random(f"{result['id']} {seed}"),
         agents=AGENTS[:1] if alone else AGENTS,
         hands=1 if alone else 4,
         ttl_s=FOR_EVER_S if alone else SHORT_S,
@@ -74,53 +80,53 @@ def worked(site: World, found: Any, trouble: Trouble, seed: int, *, alone: bool 
     return crew, crew.finish()
 
 
-def check(site: World, found: Any, trouble: Trouble, seeds: Iterable[int] = SEEDS) -> None:
+def check(site: World, result: Any, trouble: Trouble, seeds: Iterable[int] = SEEDS) -> None:
     for seed in seeds:
-        crew, answer = worked(site, found, trouble, seed)
-        assert_ends_alike(expected(found), answer)
+        crew, answer = worked(site, result, trouble, seed)
+        assert_ends_alike(expected(result), answer)
         assert_all_is_over(site, crew)
         assert_late_holders_are_refused(site, crew)
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-@pytest.mark.parametrize("found", SAMPLES, ids=lambda found: found["id"])
+@pytest.mark.parametrize("found", SAMPLES, ids=lambda result: result["id"])
 def test_no_order_and_no_trouble_changes_how_a_run_ends(site: World, found: Any, trouble: Trouble) -> None:
     check(site, found, trouble)
 
 
 @rows("trouble", [TROUBLES["any order"], TROUBLES["all at once"]], ids=["any order", "all at once"])
-@rows("found", RECORDED, ids=lambda found: f"{found['id']} {found['name']}")
+@rows("found", RECORDED, ids=lambda result: f"{result['id']} {result['name']}")
 def test_nor_how_a_recorded_run_ends(site: World, found: Any, trouble: Trouble) -> None:
     check(site, found, trouble)
 
 
 @rows("seed", range(10))
 def test_machines_drawn_at_random_end_as_the_pure_engine_says(site: World, seed: int) -> None:
-    found = random_case(seed)
+    document = random_case(seed)
     for trouble in (TROUBLES["any order"], TROUBLES["all at once"]):
-        check(site, found, trouble, seeds=(seed,))
+        check(site, document, trouble, seeds=(seed,))
 
 
 @rows("seed", range(25))
 def test_one_agent_does_of_a_machine_drawn_at_random_just_what_the_simulation_does(site: World, seed: int) -> None:
-    found = random_case(seed)
-    told = simulate(found["definition"], found["input"], found["task_mocks"])
-    crew, answer = worked(site, found, CALM, seed, alone=True)
-    assert_ends_alike(told, answer)
+    document = random_case(seed)
+    details = simulate(document["definition"], document["input"], document["task_mocks"])
+    crew, answer = worked(site, document, CALM, seed, alone=True)
+    assert_ends_alike(details, answer)
     if not any(
-        event["event"] in ("retried", "caught", "failed") and event["type"] in SCOPES for event in told["trace"]
+        event["event"] in ("retried", "caught", "failed") and event["type"] in SCOPES for event in details["trace"]
     ):
-        assert calls(crew.task_calls) == calls(told["task_calls"])
-        assert happenings(answer["trace"]) == happenings(told["trace"])
+        assert calls(crew.task_calls) == calls(details["task_calls"])
+        assert happenings(answer["trace"]) == happenings(details["trace"])
 
 
 def test_agents_that_work_at_the_same_time_do_every_piece_once(
     worlds: Callable[..., World], real_connections: Connections
 ) -> None:
     inside = {"Pair": parallel({"Left": task()}, {"Right": task()})}
-    found = case("crowd", {"Each": each(inside, "After", MaxConcurrency=8), "After": task()}, list(range(30)))
+    document = case("crowd", {"Each": each(inside, "After", MaxConcurrency=8), "After": task()}, list(range(30)))
     site = World(connections=real_connections)
-    run = site.create({"workflow_name": "crowd", "asl": found["definition"]}, run_input=found["input"])
+    run = site.create({"workflow_name": "crowd", "asl": document["definition"]}, run_input=document["input"])
 
     with ThreadPoolExecutor(4) as pool:
         counts = list(pool.map(lambda number: work(worlds(), run, f"agent-{number}"), range(4)))
@@ -151,19 +157,19 @@ def happenings(trace: Any) -> Counter[tuple[str, str]]:
     return Counter((event["event"], event["path"]) for event in trace if event["event"] != "caught")
 
 
-def expected(found: Any) -> Any:
+def expected(result: Any) -> Any:
     """The recorded result, or that of the pure engine."""
-    if "expected" in found:
-        return found["expected"]
-    return simulate(found["definition"], found["input"], found["task_mocks"], files=found["texts"])
+    if "expected" in result:
+        return result["expected"]
+    return simulate(result["definition"], result["input"], result["task_mocks"], files=result["texts"])
 
 
-def assert_ends_alike(wanted: Any, answer: Any) -> None:
-    assert answer["status"] == wanted["status"], (wanted, answer)
-    if wanted["status"] == "SUCCEEDED":
-        assert agrees(wanted["output"], answer["output"]), (wanted["output"], answer["output"])
+def assert_ends_alike(expected: Any, answer: Any) -> None:
+    assert answer["status"] == expected["status"], (expected, answer)
+    if expected["status"] == "SUCCEEDED":
+        assert agrees(expected["output"], answer["output"]), (expected["output"], answer["output"])
     else:
-        assert answer["error"] == wanted.get("error")
+        assert answer["error"] == expected.get("error")
 
 
 def assert_all_is_over(site: World, crew: Crew) -> None:
@@ -188,16 +194,16 @@ def assert_all_is_over(site: World, crew: Crew) -> None:
 def assert_late_holders_are_refused(site: World, crew: Crew) -> None:
     """A worker that comes back after the end changes no document, and gets a true answer."""
     before = site.raw_docs(crew.run)
-    for held in (*crew.lost, *crew.held):
-        assert isinstance(site.renew(crew.run, held.state, held.token), Refusal)
-        assert isinstance(site.try_complete(crew.run, held.state, held.token, 1), Refusal)
-        assert isinstance(site.update(crew.run, held.state, held.token, output=1), Refusal)
-    for held, request in crew.done:
-        again = crew.write(held, request)
+    for holding in (*crew.lost, *crew.held):
+        assert isinstance(site.renew(crew.run, holding.state, holding.token), Refusal)
+        assert isinstance(site.try_complete(crew.run, holding.state, holding.token, 1), Refusal)
+        assert isinstance(site.update(crew.run, holding.state, holding.token, output=1), Refusal)
+    for holding, request in crew.done:
+        again = crew.write(holding, request)
         assert isinstance(again, Refusal) or again.repeated
-        assert isinstance(site.renew(crew.run, held.state, held.token), Refusal)
-        assert isinstance(site.release(crew.run, held.state, held.token), Released | Refusal)
+        assert isinstance(site.renew(crew.run, holding.state, holding.token), Refusal)
+        assert isinstance(site.release(crew.run, holding.state, holding.token), Released | Refusal)
         if request["status"] is Status.SUCCEEDED:
-            assert not isinstance(site.update(crew.run, held.state, held.token, output=2), Updated)
+            assert not isinstance(site.update(crew.run, holding.state, holding.token, output=2), Updated)
     assert site.raw_docs(crew.run) == before
     assert site.run_status(crew.run) is not RunStatus.RUNNING

@@ -30,9 +30,9 @@ RUNS = cases("executions")
 @pytest.fixture(scope="module")
 def site(real_connections: Connections) -> Iterator[World]:
     """One control plane for all cases, as a server would have."""
-    found = World(connections=real_connections, clock=Ahead(), items=Files())
-    yield found
-    found.close()
+    world = World(connections=real_connections, clock=Ahead(), items=Files())
+    yield world
+    world.close()
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,8 @@ def test_the_history_tells_the_states_entered_and_left_as_recorded(
 ) -> None:
     # AWS keeps the history of a distributed Map's iterations apart.
     own = {event["state"] for event in case["trace"]} if "DISTRIBUTED" in json.dumps(case) else None
-    told = [event for event in ended(site, endings, case)["trace"] if event["event"] in ("entered", "exited")]
-    assert moments(event for event in told if own is None or event["state"] in own) == moments(case["trace"])
+    events = [event for event in ended(site, endings, case)["trace"] if event["event"] in ("entered", "exited")]
+    assert moments(event for event in events if own is None or event["state"] in own) == moments(case["trace"])
 
 
 @rows("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
@@ -82,11 +82,11 @@ def test_a_run_and_its_simulation_agree_word_for_word(
     site: World, endings: dict[str, dict[str, Any]], case: Any
 ) -> None:
     run = ended(site, endings, case)
-    told = simulate(case["definition"], case["input"], case["task_mocks"], context=run["context"], files=files(case))
+    details = simulate(case["definition"], case["input"], case["task_mocks"], context=run["context"], files=files(case))
     words = ("output", "error", "cause", "task_calls")
-    assert [timeless(run.get(word)) for word in words] == [timeless(told.get(word)) for word in words]
-    assert run["status"] == {"TIMED_OUT": "FAILED"}.get(told["status"], told["status"])
-    assert happenings(run["trace"]) == happenings(told["trace"])
+    assert [timeless(run.get(word)) for word in words] == [timeless(details.get(word)) for word in words]
+    assert run["status"] == {"TIMED_OUT": "FAILED"}.get(details["status"], details["status"])
+    assert happenings(run["trace"]) == happenings(details["trace"])
 
 
 def files(case: Any) -> dict[str, str]:

@@ -122,12 +122,12 @@ class Agents(RuleBasedStateMachine):
     @rule(data=st.data())
     def repeat_acquire(self, data: st.DataObject) -> None:
         grant = self.pick(data)
-        held = self.holds(grant)
+        holds = self.holds(grant)
         doc = self.docs[grant.state]
-        if not held and doc.lease.token == grant.token and doc.status in OPEN and self.is_expired(grant.state):
+        if not holds and doc.lease.token == grant.token and doc.status in OPEN and self.is_expired(grant.state):
             return
         answer = self.world.try_acquire(self.run, grant.state, grant.agent, grant.token)
-        assert isinstance(answer, Leased) is held
+        assert isinstance(answer, Leased) is holds
         if isinstance(answer, Leased):
             assert answer.outcome == "lease_already_held"
             assert answer.doc.attempts == self.docs[grant.state].attempts
@@ -137,21 +137,21 @@ class Agents(RuleBasedStateMachine):
     @rule(data=st.data(), strict=st.booleans())
     def renew(self, data: st.DataObject, strict: bool) -> None:
         grant = self.pick(data)
-        held, expired = self.holds(grant), self.is_expired(grant.state)
+        holds, expired = self.holds(grant), self.is_expired(grant.state)
         answer = self.world.renew(self.run, grant.state, grant.token, reject_if_expired=strict)
-        assert isinstance(answer, Leased) is (held and not (strict and expired))
+        assert isinstance(answer, Leased) is (holds and not (strict and expired))
         self.look()
 
     @precondition(lambda self: self.grants)
     @rule(data=st.data(), give_back=st.booleans())
     def release(self, data: st.DataObject, give_back: bool) -> None:
         grant = self.pick(data)
-        held = self.holds(grant)
+        holds = self.holds(grant)
         if give_back:
             answer: Any = self.world.update(self.run, grant.state, grant.token, status=Status.PENDING)
         else:
             answer = self.world.release(self.run, grant.state, grant.token)
-        if held:
+        if holds:
             assert isinstance(answer, Released | Updated)
             grant.applied["release"] = give_back
         elif "release" in grant.applied:
@@ -162,20 +162,20 @@ class Agents(RuleBasedStateMachine):
     @rule(data=st.data(), value=st.integers(0, 9))
     def write(self, data: st.DataObject, value: int) -> None:
         grant = self.pick(data)
-        held, before = self.holds(grant), self.world.output(self.run, grant.state)
+        holds, before = self.holds(grant), self.world.output(self.run, grant.state)
         answer = self.world.update(self.run, grant.state, grant.token, output=value)
-        assert isinstance(answer, Updated) is held
-        assert self.world.output(self.run, grant.state) == (value if held else before), "no write by a stale holder"
+        assert isinstance(answer, Updated) is holds
+        assert self.world.output(self.run, grant.state) == (value if holds else before), "no write by a stale holder"
         self.look()
 
     @precondition(lambda self: self.grants)
     @rule(data=st.data(), verdict=st.sampled_from(["good", "bad", "again"]), claim=st.booleans())
     def complete(self, data: st.DataObject, verdict: str, claim: bool) -> None:
         grant = self.pick(data)
-        held, before = self.holds(grant), self.completions(grant)
+        holds, before = self.holds(grant), self.completions(grant)
         request: dict[str, Any] = {"output": {"verdict": verdict}, "claim_ttl_s": 3600 if claim else None}
         answer = self.world.try_complete(self.run, grant.state, grant.token, **request)
-        if held:
+        if holds:
             assert isinstance(answer, Updated)
             assert not answer.repeated
             assert self.completions(grant) == before + 1
@@ -195,9 +195,9 @@ class Agents(RuleBasedStateMachine):
     @rule(data=st.data())
     def fail(self, data: st.DataObject) -> None:
         grant = self.pick(data)
-        held = self.holds(grant)
+        holds = self.holds(grant)
         answer = self.world.fail(self.run, grant.state, grant.token)
-        if held:
+        if holds:
             assert isinstance(answer, Updated)
             assert answer.run_status is RunStatus.FAILED
             grant.applied["complete"] = {"output": None}
@@ -245,7 +245,7 @@ class Agents(RuleBasedStateMachine):
     @rule()
     def pause(self) -> None:
         running = self.is_running()
-        answer = self.asks(lambda asked: self.world.lifecycle.pause(self.run, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.lifecycle.pause(self.run, request_id=request_id))
         assert isinstance(answer, RunAnswer) is running
         self.is_paused = running
         self.look()
@@ -253,7 +253,7 @@ class Agents(RuleBasedStateMachine):
     @rule()
     def resume(self) -> None:
         running = self.is_running()
-        answer = self.asks(lambda asked: self.world.lifecycle.resume(self.run, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.lifecycle.resume(self.run, request_id=request_id))
         assert isinstance(answer, RunAnswer) is running
         self.is_paused = False
         self.look()
@@ -264,7 +264,7 @@ class Agents(RuleBasedStateMachine):
         running, key = self.is_running(), new_token()
         wish = AddEntry(kind=EntryKind.ISSUE, text="Why?", agent="ann", key=key, blocks=True, is_operator=True)
         answers = [self.world.journal.add_journal_entry(self.run, wish) for _ in range(2)]
-        assert [isinstance(one, EntryAdded) for one in answers] == [running, running]
+        assert [isinstance(answer, EntryAdded) for answer in answers] == [running, running]
         self.issues += [entry_id_of(key)] if running else []
         self.look()
 
@@ -272,7 +272,7 @@ class Agents(RuleBasedStateMachine):
     @rule()
     def unblock(self) -> None:
         wish = ResolveIssue(issue=self.issues.pop(), how="So.", by="ann", may_any=True)
-        answer = self.asks(lambda asked: self.world.journal.resolve_issue(self.run, wish, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.journal.resolve_issue(self.run, wish, request_id=request_id))
         assert isinstance(answer, RunAnswer)
         self.look()
 
@@ -282,7 +282,7 @@ class Agents(RuleBasedStateMachine):
         if hesitate:
             return
         status = self.world.run_status(self.run)
-        answer = self.asks(lambda asked: self.world.lifecycle.cancel(self.run, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.lifecycle.cancel(self.run, request_id=request_id))
         assert isinstance(answer, RunAnswer) is (status in {RunStatus.RUNNING, RunStatus.CANCELLED})
         self.is_paused = False
         self.look(closing=status is RunStatus.RUNNING)
@@ -293,7 +293,7 @@ class Agents(RuleBasedStateMachine):
         before = dict(self.docs)
         can = self.over is None and self.world.run_status(self.run) is not RunStatus.SUCCEEDED
         can = can and not self.judge_failed()  # it would fail again: it has no worker who could do better
-        answer = self.asks(lambda asked: self.world.retrying.retry(self.run, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.retrying.retry(self.run, request_id=request_id))
         assert isinstance(answer, RunAnswer) is can
         self.look(closing=can)
         if not can:
@@ -302,8 +302,8 @@ class Agents(RuleBasedStateMachine):
         (state,) = answer.answer["states"]  # type: ignore[union-attr]
         assert (self.docs[state].status, self.docs[state].attempts) == (Status.PENDING, 0)
         assert self.docs[state].lease.epoch > max(doc.lease.epoch for doc in before.values())
-        kept = {name: doc for name, doc in before.items() if doc.status is Status.SUCCEEDED}
-        assert all(self.docs[name] == doc for name, doc in kept.items()), "what succeeded is kept"
+        docs = {name: doc for name, doc in before.items() if doc.status is Status.SUCCEEDED}
+        assert all(self.docs[name] == doc for name, doc in docs.items()), "what succeeded is kept"
         assert not [name for name, doc in self.docs.items() if doc.status is Status.SKIPPED]
 
     @rule(
@@ -315,7 +315,7 @@ class Agents(RuleBasedStateMachine):
         earlier, running = self.docs[state], self.is_running()
         can = running and earlier.status in OPEN and earlier.is_ready
         wish = Resolve(state=state, how=how, output={"verdict": verdict}, error="ByHand")
-        answer = self.asks(lambda asked: self.world.lifecycle.resolve(self.run, wish, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.lifecycle.resolve(self.run, wish, request_id=request_id))
         assert isinstance(answer, RunAnswer) is can
         self.look()
         if can and state not in answer.answer["next_states"]:  # type: ignore[union-attr]
@@ -328,7 +328,7 @@ class Agents(RuleBasedStateMachine):
         earlier, running = self.docs[state], self.is_running()
         can = running and earlier.status in OPEN
         wish = Resolve(state=state, agents=tuple(pool))
-        answer = self.asks(lambda asked: self.world.lifecycle.resolve(self.run, wish, request_id=asked))
+        answer = self.asks(lambda request_id: self.world.lifecycle.resolve(self.run, wish, request_id=request_id))
         assert isinstance(answer, RunAnswer) is can
         self.pools |= {state: tuple(pool)} if can else {}
         self.look()
@@ -338,7 +338,7 @@ class Agents(RuleBasedStateMachine):
     @rule(is_held=st.booleans())
     def hold(self, is_held: bool) -> None:
         retention = self.world.retention
-        answer = self.asks(lambda asked: retention.hold(self.run, request_id=asked, is_held=is_held))
+        answer = self.asks(lambda request_id: retention.hold(self.run, request_id=request_id, is_held=is_held))
         assert isinstance(answer, RunAnswer)
         assert answer.answer["changed"] is (is_held is not self.is_held)
         self.is_held = is_held
@@ -400,9 +400,11 @@ class Agents(RuleBasedStateMachine):
         return expires_at is not None and expires_at < self.docs[state].lease.epoch
 
     def completions(self, grant: Grant) -> int:
-        told = ("StateSucceeded", "StateFailed")
-        found = [event for event in self.world.events(self.run) if event.type in told and event.state == grant.state]
-        return sum(event.data["epoch"] == grant.epoch for event in found)
+        details = ("StateSucceeded", "StateFailed")
+        events = [
+            event for event in self.world.events(self.run) if event.type in details and event.state == grant.state
+        ]
+        return sum(event.data["epoch"] == grant.epoch for event in events)
 
     def told_the_truth(self, grant: Grant, answer: Updated | Refusal, output: object) -> None:
         """An applied request is repeated, also after other changes. Other content and unknown requests are refused."""

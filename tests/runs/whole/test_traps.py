@@ -35,12 +35,12 @@ def code(answer: object) -> str | None:
 @rows("token", [None, "lease-random"])
 def test_d10_nobody_writes_a_held_state_without_the_token_of_its_holder(world: World, token: str | None) -> None:
     run = world.create(chain("A"))
-    held = world.acquire(run, "A")
+    acquire = world.acquire(run, "A")
     expected = "token_required" if token is None else "lease_lost"
     assert code(world.update(run, "A", token, output="mine")) == expected
     assert code(world.update(run, "A", token, status=Status.FAILED)) == expected
     assert code(world.try_complete(run, "A", token, "mine")) == expected
-    assert world.doc(run, "A").lease.token == held
+    assert world.doc(run, "A").lease.token == acquire
     assert world.output(run, "A") is None
 
 
@@ -299,8 +299,8 @@ def test_d32_everything_that_happened_is_in_the_history_with_who_and_when(world:
         "StateUpdated", "StateSucceeded", "StateEntered", "NotificationSent", "LeaseAcquired", "StateFailed",
         "RunFailed", "RunFinalized",
     ]  # fmt: skip
-    told = repr([event.as_json() for event in world.events(run)])
-    assert token not in told
+    details = repr([event.as_json() for event in world.events(run)])
+    assert token not in details
     assert [event.at for event in world.events(run)] == sorted(event.at for event in world.events(run))
 
 
@@ -330,9 +330,9 @@ def test_d30_the_clock_wakes_somebody_after_a_crash(world: World, crash: str) ->
             world.plane.kick_off(run, "initial")
             expected = ("A", "initial")
     World(connections=world.connections, runs=[]).notifications.pulse()
-    told = [event for agent in ("dead", "alive", "b") for event in world.messages(agent)]
+    events = [event for agent in ("dead", "alive", "b") for event in world.messages(agent)]
     pool = {"A": 2, "B": 1}[expected[0]]
-    assert [(event["target_state"], event["reason"]) for event in told] == [expected] * pool
+    assert [(event["target_state"], event["reason"]) for event in events] == [expected] * pool
 
 
 def test_d35_a_running_state_whose_lease_expired_can_be_taken_and_is_told_so(world: World) -> None:

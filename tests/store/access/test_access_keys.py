@@ -34,9 +34,9 @@ def test_keys_are_listed_with_what_they_grant(connections: Connections) -> None:
     first = keys.create((Scope.READ, Scope.PLAN), agent_id=None, label=None, life_s=None)
     second = keys.create((Scope.READ,), agent_id=None, label=None, life_s=None)
     records, now = keys.all()
-    mine = [one for one in records if one.key_id in {first.record.key_id, second.record.key_id}]
+    mine = [record for record in records if record.key_id in {first.record.key_id, second.record.key_id}]
     assert mine == [first.record, second.record]
-    assert {one.standing(now) for one in mine} == {"active"}
+    assert {item.standing(now) for item in mine} == {"active"}
     assert keys.any_active()
 
 
@@ -55,17 +55,17 @@ def test_a_deleted_key_admits_nobody_and_is_not_listed(real_connections: Connect
 
 def test_a_key_that_is_not_remembered_goes_with_its_time(real_connections: Connections, onlooker: Connections) -> None:
     keys = AccessKeys(real_connections)
-    kept = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    create = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
     passing = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60, remembered=False)
-    ttl = [onlooker.send(("TTL", access_key(made.record.key_id)))[0] for made in (kept, passing)]
+    ttl = [onlooker.send(("TTL", access_key(made.record.key_id)))[0] for made in (create, passing)]
     assert ttl[0] == -1
     assert 0 < ttl[1] <= 60
 
 
 def test_another_secret_with_a_known_id_admits_nobody(real_connections: Connections) -> None:
     keys = AccessKeys(real_connections)
-    one, two = (keys.create((Scope.READ,), agent_id=None, label=None, life_s=None) for _ in range(2))
-    mixed = f"dcf_{one.record.key_id}_{two.text.split('_', 2)[2]}"
+    first, two = (keys.create((Scope.READ,), agent_id=None, label=None, life_s=None) for _ in range(2))
+    mixed = f"dcf_{first.record.key_id}_{two.text.split('_', 2)[2]}"
     assert keys.admit(mixed) is None
 
 
@@ -116,10 +116,10 @@ def test_of_many_keys_those_that_hold_are_found_in_one_packet(
     keys = AccessKeys(real_connections)
     made = [keys.create((Scope.READ,), agent_id=None, label=None, life_s=life_s) for life_s in (None, 100, 0, None)]
     keys.revoke(made[3].record.key_id)
-    names = [f"key:{one.record.key_id}" for one in made]
+    names = [f"key:{item.record.key_id}" for item in made]
     with counting.counted() as packets:
-        held = AccessKeys(Connections(counting)).which_hold([*names, "key:ffffffffffff"])
-    assert held == set(names[:2])
+        which_hold = AccessKeys(Connections(counting)).which_hold([*names, "key:ffffffffffff"])
+    assert which_hold == set(names[:2])
     assert len(packets) == 1
 
 

@@ -67,8 +67,11 @@ def test_changes_that_overlap_are_all_listed(trail: AuditTrail) -> None:
 def made(trail: AuditTrail, author: str | None, number: int, change: str = "json_set") -> None:
     """As many changes of this author."""
     for at in range(number):
-        with nullcontext() if author is None else authored_by(author), trail.recording(change, {"n": str(at)}) as found:
-            found.outcome = "ok"
+        with (
+            nullcontext() if author is None else authored_by(author),
+            trail.recording(change, {"n": str(at)}) as recording,
+        ):
+            recording.outcome = "ok"
 
 
 @pytest.fixture
@@ -87,9 +90,9 @@ def test_no_key_pushes_out_what_others_did(
     made(trail, key, 40)
     assert [entry.change for entry in trail.newest(10, AuditFilter(by=other))] == ["delete_agent"]
     assert trail.newest(1, AuditFilter(by="local"))[0].change == "keys create"
-    kept = list(trail.each(None, AuditFilter(by=key)))
-    assert len(kept) == 10
-    assert kept[-1].about == {"n": "39"}
+    stored = list(trail.each(None, AuditFilter(by=key)))
+    assert len(stored) == 10
+    assert stored[-1].about == {"n": "39"}
     assert connections.send(("ZCARD", keys.audit_share(key))) == [10]
 
 
@@ -102,21 +105,21 @@ def test_refused_calls_and_failed_log_ins_have_shares_of_their_own(
     for number in range(20):
         trail.note_refusal(key, "finalize_workflow", {"why": str(number)})
         trail.note_login(key, "revoked", {"n": str(number)})
-    found = trail.newest(100, AuditFilter(by=key))
-    assert [entry.kind for entry in found].count("refusal") == 5
-    assert [entry.kind for entry in found].count("login") == 5
-    assert [entry.outcome for entry in found if entry.kind == "change"] == ["ok"]
+    newest = trail.newest(100, AuditFilter(by=key))
+    assert [entry.kind for entry in newest].count("refusal") == 5
+    assert [entry.kind for entry in newest].count("login") == 5
+    assert [entry.outcome for entry in newest if entry.kind == "change"] == ["ok"]
 
 
 def test_an_export_goes_on_where_the_last_one_ended_and_misses_no_outcome(trail: AuditTrail, key: str) -> None:
-    wanted = AuditFilter(by=key)
+    audit_filter = AuditFilter(by=key)
     with authored_by(key), trail.recording("write_file", {"path": "a"}) as recording:
-        (first,) = trail.each(None, wanted)
+        (first,) = trail.each(None, audit_filter)
         assert (first.change, first.outcome) == ("write_file", None)
         recording.outcome = "ok"
-    (outcome,) = trail.each(first.entry_id, wanted)
+    (outcome,) = trail.each(first.entry_id, audit_filter)
     assert (outcome.of, outcome.outcome, outcome.change) == (first.entry_id, "ok", "write_file")
-    assert list(trail.each(outcome.entry_id, wanted)) == []
+    assert list(trail.each(outcome.entry_id, audit_filter)) == []
 
 
 def test_an_export_is_not_bounded_by_its_pages(trail: AuditTrail, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
@@ -137,9 +140,9 @@ def test_entries_are_chosen_by_type_and_by_time(trail: AuditTrail, connections: 
     assert [entry.change for entry in trail.newest(9, AuditFilter(by=key, type="json_set"))] == ["json_set"]
     assert [entry.change for entry in trail.newest(9, AuditFilter(by=key, type="refusal"))] == ["delete_agent"]
     assert len(trail.newest(9, AuditFilter(by=key, type="change", until=now + 1))) == 2
-    for wanted in (AuditFilter(by=key, since=now + 60_000), AuditFilter(by=key, until=now - 60_000)):
-        assert trail.newest(9, wanted) == []
-        assert list(trail.each(None, wanted)) == []
+    for expected in (AuditFilter(by=key, since=now + 60_000), AuditFilter(by=key, until=now - 60_000)):
+        assert trail.newest(9, expected) == []
+        assert list(trail.each(None, expected)) == []
 
 
 def test_entries_of_one_author_are_found_without_reading_those_of_others(
@@ -150,20 +153,20 @@ def test_entries_of_one_author_are_found_without_reading_those_of_others(
     made(trail, f"{key[:-1]}!", 40)
     trail.note_refusal(key, "json_set", {})
     trail.note_login(key, "revoked", {})
-    asked: list[list[str]] = []
+    request: list[list[str]] = []
     for others in (0, 400):
         made(trail, f"{key[:-1]}!", others)
         with counting.counted() as packets:
-            found = trail.newest(50, AuditFilter(by=key))
-        asked.append([name for packet in packets for name in packet])
-        assert [entry.kind for entry in found] == ["login", "refusal", "change", "change", "change"]
-        assert {entry.outcome for entry in found if entry.kind == "change"} == {"ok"}
-    assert asked[0] == asked[1]
+            newest = trail.newest(50, AuditFilter(by=key))
+        request.append([name for packet in packets for name in packet])
+        assert [entry.kind for entry in newest] == ["login", "refusal", "change", "change", "change"]
+        assert {entry.outcome for entry in newest if entry.kind == "change"} == {"ok"}
+    assert request[0] == request[1]
 
 
 def test_a_page_of_one_author_goes_on_where_its_first_entries_are_not_wanted(trail: AuditTrail, key: str) -> None:
     made(trail, key, 30, "json_del")
     made(trail, key, 30)
-    wanted = AuditFilter(by=key, type="json_del")
-    assert [entry.about["n"] for entry in trail.newest(3, wanted)] == ["29", "28", "27"]
-    assert len(trail.newest(100, wanted)) == 30
+    audit_filter = AuditFilter(by=key, type="json_del")
+    assert [entry.about["n"] for entry in trail.newest(3, audit_filter)] == ["29", "28", "27"]
+    assert len(trail.newest(100, audit_filter)) == 30

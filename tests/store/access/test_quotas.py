@@ -101,16 +101,16 @@ def test_receipts_count_as_bytes_until_they_expire(lonely: Connections) -> None:
 
     assert [change(number) is None for number in range(5)] == [True] * 4 + [False]
     listed = keys.quota(ACCOUNT.key_id, "receipts")
-    for one in lonely.send(("ZRANGE", listed, 0, -1))[0]:
-        lonely.send(("ZADD", listed, 1, one))  # an hour passes
+    for item in lonely.send(("ZRANGE", listed, 0, -1))[0]:
+        lonely.send(("ZADD", listed, 1, item))  # an hour passes
     assert change(5) is None
     assert usage.of(ACCOUNT.key_id).stored_bytes < 250
     before = usage.of(ACCOUNT.key_id).stored_bytes
     for _ in range(2):
         lonely.send(receipt_command("receipt", "1234567890", 60, small))
     assert usage.of(ACCOUNT.key_id).stored_bytes == before + 17, "the same receipt is counted once"
-    for one in lonely.send(("ZRANGE", listed, 0, -1))[0]:
-        lonely.send(("ZADD", listed, 1, one))
+    for item in lonely.send(("ZRANGE", listed, 0, -1))[0]:
+        lonely.send(("ZADD", listed, 1, item))
     lonely.send(charge(lonely.form, RunKeys("run-1"), [], 1, small))
     assert usage.of(ACCOUNT.key_id).stored_bytes == 5 * len('{"n":1}'), "any write finds what expired"
 
@@ -161,14 +161,14 @@ def test_a_call_of_a_key_sends_no_packet_more_and_one_command_less(
     assert looked_up == [["EVAL"]]
     run, account = world.create(chain("A")), replace(ACCOUNT, key_id=text.split("_")[1])
     world.plane.run(run)
-    held: dict[str, list[list[str]]] = {}
-    for who in (None, account):
-        with authored_by("somebody", who):
+    holding: dict[str, list[list[str]]] = {}
+    for person in (None, account):
+        with authored_by("somebody", person):
             token = world.acquire(run, "A")
-            with counting.counted() as held[str(who)]:
+            with counting.counted() as holding[str(person)]:
                 world.renew(run, "A", token)
             world.release(run, "A", token)
-    alone, keyed = held.values()
+    alone, keyed = holding.values()
     assert keyed == [alone[0], ["EVAL", *alone[1]]]
     world.close()
 
@@ -178,8 +178,8 @@ def test_a_run_of_a_key_is_made_in_as_many_packets_as_one_of_the_local_user(
 ) -> None:
     world = World(connections=Connections(counting), onlooker=onlooker)
     made: list[list[list[str]]] = []
-    for who in (None, ACCOUNT):
-        with authored_by("somebody", who), counting.counted() as packets:
+    for account in (None, ACCOUNT):
+        with authored_by("somebody", account), counting.counted() as packets:
             world.create(chain("A"))
         made.append(packets)
     assert len(made[0]) == len(made[1])

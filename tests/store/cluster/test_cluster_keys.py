@@ -55,14 +55,14 @@ def keys_of_owner(owner: str) -> list[str]:
 @given(IDS, PATHS)
 def test_all_keys_of_a_run_share_a_slot_and_with_them_its_receipts(run_id: str, path: str) -> None:
     run = RunKeys(run_id)
-    found = keys_of_run(run, path)
-    beside = [edit(key, "q1") for key in found] + [
+    result = keys_of_run(run, path)
+    edits = [edit(key, "q1") for key in result] + [
         barrier(run.meta),
         asked_in(run_id),
         keys.workers(run_id),
     ]
-    assert {slot(key) for key in (*found, *beside)} == {slot(run.meta)}
-    assert len({cluster_key(key) for key in (*found, *beside)}) == len({*found, *beside})
+    assert {slot(key) for key in (*result, *edits)} == {slot(run.meta)}
+    assert len({cluster_key(key) for key in (*result, *edits)}) == len({*result, *edits})
 
 
 @given(IDS)
@@ -95,7 +95,7 @@ def test_a_key_of_a_cluster_gives_back_the_key_that_it_was_made_from(name: str, 
             f"cp:idx:usage:agent:{name}:2026-01-01",
         ),
     ]
-    own = [one for one in keys_of_agent(name) if not one.endswith(":news")]
+    own = [key for key in keys_of_agent(name) if not key.endswith(":news")]
     for key in (*keys_of_run(run, path), *own, *keys_of_owner("0123456789ab"), *others):
         placed = cluster_key(key)
         assert plain_key(placed) == key
@@ -109,12 +109,12 @@ def test_a_receipt_of_one_document_is_not_that_of_another_of_the_same_run() -> N
 
 def test_the_receipt_and_the_register_of_a_document_are_where_it_is() -> None:
     for document in ("doc:notes", "doc:{mine}:notes", keys.definition("ab"), text_keys.entry("notes", "e1")):
-        beside = (
+        extra = (
             edit(document, "q1"),
             barrier(document),
             register(document, 2),
         )
-        assert {slot(key) for key in beside} == {slot(document)}
+        assert {slot(key) for key in extra} == {slot(document)}
 
 
 def test_agents_are_spread_over_all_shards() -> None:
@@ -158,9 +158,9 @@ def test_a_command_gets_its_tags_where_its_keys_are() -> None:
 
 def test_what_a_script_builds_keys_from_gets_the_tag_and_other_arguments_do_not() -> None:
     script = ("EVAL", "return 1", 1, RUN.timers, KeyText(RUN.state("")), RUN.meta)
-    placed, found = on_cluster(script)
+    placed, result = on_cluster(script)
     assert placed[3:] == ("cp:wf:{r1}:timers", "cp:wf:{r1}:state:", "cp:wf:r1:meta")
-    assert found == slot(RUN.meta)
+    assert result == slot(RUN.meta)
 
 
 def test_the_commands_within_a_guarded_one_get_their_tags_too() -> None:
@@ -168,12 +168,12 @@ def test_the_commands_within_a_guarded_one_get_their_tags_too() -> None:
         replies={("JSON.GET", RUN.meta, "$"): b"[]", ("JSON.MGET", RUN.state("A"), "$"): [b"1"]}, now=5
     )
     plain = guarded([("SET", RUN.secret, "cp:wf:r1:meta"), ("HGET", RUN.told, "a")], unchanged, RUN.meta)
-    placed, found = on_cluster(plain)
+    placed, result = on_cluster(plain)
     assert [word for word in placed if str(word).startswith("cp:")] == [
         *("cp:wf:{r1}:meta", "cp:wf:{r1}:meta", "cp:wf:{r1}:state:A"),
         *("cp:wf:{r1}:secret", "cp:wf:r1:meta", "cp:wf:{r1}:told"),
     ]
-    assert found == slot(RUN.meta)
+    assert result == slot(RUN.meta)
 
 
 def test_a_command_with_keys_of_two_slots_is_a_mistake() -> None:

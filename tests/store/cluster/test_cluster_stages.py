@@ -57,15 +57,15 @@ def test_a_transaction_is_told_apart() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from([READ, ENTRY, WRITE, SEARCH]), st.sampled_from("abc")), max_size=30))
 def test_every_command_is_sent_once_and_each_node_has_its_order(given: list[tuple[Command, str]]) -> None:
-    commands, nodes = [one for one, _ in given], [node for _, node in given]
-    found = list(stages(commands, nodes))
-    assert sorted(at for stage in found for places in stage.values() for at in places) == list(range(len(given)))
+    commands, nodes = [item for item, _ in given], [node for _, node in given]
+    result = list(stages(commands, nodes))
+    assert sorted(at for stage in result for places in stage.values() for at in places) == list(range(len(given)))
     for node in "abc":
-        order = [at for stage in found for at in stage.get(node, [])]
+        order = [at for stage in result for at in stage.get(node, [])]
         assert order == sorted(order)
         assert all(nodes[at] == node for at in order)
     reached = -1
-    for stage in found:  # a write is never before or together with its predecessor at another node
+    for stage in result:  # a write is never before or together with its predecessor at another node
         for places in stage.values():
             for at in places:
                 if commands[at] == WRITE:

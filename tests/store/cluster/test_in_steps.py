@@ -57,8 +57,8 @@ def account(owner: str, **quotas: int) -> Account:
 
 
 def bytes_of(split: Connections, owner: str) -> int:
-    (found,) = split.send(("HGET", keys.quota(owner), "bytes"))
-    return int(found or 0)
+    (result,) = split.send(("HGET", keys.quota(owner), "bytes"))
+    return int(result or 0)
 
 
 # Looks
@@ -127,8 +127,8 @@ def test_who_writes_a_document_owns_it(split: Connections) -> None:
 def test_after_a_crash_a_key_seems_to_hold_more_and_the_next_write_mends_it(split: Connections) -> None:
     owner, key = new_token()[-12:], f"doc:{new_token()}"
     write(split, key, {"n": 1}, account(owner))
-    wanted = CountedDocument(key=key, owner=owner, size=500, life_s=60)
-    assert hold(split, wanted, account(owner), new_mark()) is None  # and then its process died
+    counted_document = CountedDocument(key=key, owner=owner, size=500, life_s=60)
+    assert hold(split, counted_document, account(owner), new_mark()) is None  # and then its process died
     assert bytes_of(split, owner) == 500
     write(split, key, {"n": 2}, account(owner))
     assert bytes_of(split, owner) == len('{"n":2}')
@@ -154,8 +154,8 @@ def test_a_definition_is_kept_found_and_counted_once(split: Connections) -> None
     for _ in range(2):
         with authored_by(f"key:{owner}", account(owner)):
             assert KeptDefinitions(split).keep(definition) is None
-    found = KeptDefinitions(split).find(Reference(name=definition.name))
-    assert found == definition.identity
+    position = KeptDefinitions(split).find(Reference(name=definition.name))
+    assert position == definition.identity
     assert QuotaUsage(split).of(owner).documents == 1
     own = owned(split, keys.definition(definition.sha256))
     assert own is not None

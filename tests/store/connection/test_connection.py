@@ -69,11 +69,11 @@ def test_a_server_without_the_json_module_that_has_such_documents_is_refused(tmp
         client.set(keys.DOCUMENT_FORM, "json")
         world = on(f"redis://127.0.0.1:{port}")
         world.connections.wanted = "auto"
-        found = [problem(call) for call in islice(using(world), 3)]
+        problems = [problem(call) for call in islice(using(world), 3)]
         world.connections.close()
-    assert all(isinstance(error, StoreUnsuitable) for error in found)
-    assert "RedisJSON module" in found[0].message
-    assert found[2].message == "The documents of this Redis need RedisJSON, which this server does not have."
+    assert all(isinstance(error, StoreUnsuitable) for error in problems)
+    assert "RedisJSON module" in problems[0].message
+    assert problems[2].message == "The documents of this Redis need RedisJSON, which this server does not have."
 
 
 def test_a_port_where_nobody_listens_is_unreachable() -> None:
@@ -130,9 +130,9 @@ def test_a_server_that_is_still_loading_is_named_so(real: World, proxy: Proxy) -
     connection.read_response = loading
     pool.release(connection)
     connections = Connections(pool)
-    found = problem(lambda: connections.send(("TIME",), ("TIME",)))
+    result = problem(lambda: connections.send(("TIME",), ("TIME",)))
     connections.close()
-    assert found.message == "Redis is still loading its data (LOADING)."
+    assert result.message == "Redis is still loading its data (LOADING)."
 
 
 def test_a_silent_server_is_not_waited_for_longer_than_the_timeout(real: World, worlds: Worlds, proxy: Proxy) -> None:
@@ -264,8 +264,8 @@ def test_a_sentinel_url_gives_login_and_database_to_the_master() -> None:
     options = client.connection_pool.connection_kwargs
     assert (options["username"], options["password"], options["db"]) == ("user", CANARY, 3)
     sentinels = client.connection_pool.sentinel_manager.sentinels  # type: ignore[attr-defined]
-    found = [sentinel.connection_pool.connection_kwargs for sentinel in sentinels]
-    assert [(kwargs["host"], kwargs["port"]) for kwargs in found] == [("one", 26379), ("two", 7000)]
+    result = [sentinel.connection_pool.connection_kwargs for sentinel in sentinels]
+    assert [(kwargs["host"], kwargs["port"]) for kwargs in result] == [("one", 26379), ("two", 7000)]
 
 
 def test_a_password_reaches_the_master_behind_a_sentinel_without_its_escapes() -> None:

@@ -132,8 +132,11 @@ def server_for(directory: Path, trouble: Trouble) -> Iterator[tuple[str, Server]
     """Its URL, and a client that brings it into trouble."""
     home = directory / "home"
     home.mkdir()
-    with redis_server(home, *trouble.options) as port, redis.Redis(port=port, protocol=2, decode_responses=True) as one:
-        yield f"redis://127.0.0.1:{port}", one
+    with (
+        redis_server(home, *trouble.options) as port,
+        redis.Redis(port=port, protocol=2, decode_responses=True) as item,
+    ):
+        yield f"redis://127.0.0.1:{port}", item
 
 
 def on(url: str, *, deadline_s: float = 0.1) -> World:
@@ -164,14 +167,14 @@ def test_a_transaction_whose_exec_is_refused_names_the_reason_and_writes_nothing
 ) -> None:
     """Between two commands of one packet the server may come into trouble; Redis then drops all of it."""
     with server_for(tmp_path, trouble) as (_, server), redis.Redis(port=port_of(server), protocol=2) as other:
-        with other.client() as one:
-            assert one.execute_command("MULTI") == b"OK"
-            one.execute_command("SET", "k", "v")
+        with other.client() as client:
+            assert client.execute_command("MULTI") == b"OK"
+            client.execute_command("SET", "k", "v")
             trouble.begin(server)
             with pytest.raises(redis.ResponseError) as refused:
-                one.execute_command("EXEC")
-        found = reply_error(refused.value)
-        assert isinstance(found, PassingError if trouble.soon else StoreUnavailable)
+                client.execute_command("EXEC")
+        passing_error = reply_error(refused.value)
+        assert isinstance(passing_error, PassingError if trouble.soon else StoreUnavailable)
         trouble.end(server)
         assert server.exists("k") == 0
 
@@ -183,15 +186,15 @@ def port_of(server: Server) -> int:
 
 @pytest.mark.parametrize("trouble", ["OOM", "READONLY"])
 def test_waiting_for_an_event_meets_the_same_trouble(tmp_path: Path, trouble: str) -> None:
-    found = TROUBLES[trouble]
-    with server_for(tmp_path, found) as (url, server):
-        found.begin(server)
+    result = TROUBLES[trouble]
+    with server_for(tmp_path, result) as (url, server):
+        result.begin(server)
 
         async def look() -> None:
             async with reading(url) as reader:
                 with pytest.raises(StoreUnavailable) as raised:
                     await reader.next("agent", 0.1)
-                assert raised.value.message == found.said
+                assert raised.value.message == result.said
 
         asyncio.run(look())
 
@@ -199,14 +202,14 @@ def test_waiting_for_an_event_meets_the_same_trouble(tmp_path: Path, trouble: st
 @pytest.mark.parametrize(("trouble", "delivered"), [("OOM", False), ("READONLY", False), ("READONLY", True)])
 def test_taking_notifications_meets_the_same_trouble(tmp_path: Path, trouble: str, delivered: bool) -> None:
     """The first connection that takes any makes the group of its readers, which is a write."""
-    with server_for(tmp_path, found := TROUBLES[trouble]) as (url, server):
+    with server_for(tmp_path, result := TROUBLES[trouble]) as (url, server):
         run = (world := on(url)).create(chain("A"), agents={"A": "a"})
         world.plane.kick_off(run, "start")
         assert not delivered or world.outbox.take(run, "anybody")
-        found.begin(server)
+        result.begin(server)
         with pytest.raises(StoreUnavailable) as raised:
             world.outbox.take(run, "anybody")
-        assert raised.value.message == found.said
+        assert raised.value.message == result.said
 
 
 def test_a_cluster_that_serves_no_keys_is_unavailable(tmp_path: Path) -> None:
@@ -329,8 +332,8 @@ def test_a_server_that_speaks_no_tls_is_told_from_one_that_is_away() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=answer_in_plain_text, args=(listener,))
         answering.start()
-        said, _ = unreachable(f"rediss://127.0.0.1:{listener.getsockname()[1]}")
-        assert said == "Redis cannot be reached: it does not speak TLS, or its certificate is not trusted."
+        text, _ = unreachable(f"rediss://127.0.0.1:{listener.getsockname()[1]}")
+        assert text == "Redis cannot be reached: it does not speak TLS, or its certificate is not trusted."
         answering.join()
 
 
@@ -372,9 +375,9 @@ def test_waiting_goes_by_the_sentinels_that_answer_and_leaves_no_connection_open
                     waiting = asyncio.create_task(reader.next("agent", 30))
                     await asyncio.to_thread(wait_until, lambda: is_followed(world.connections))
                     world.inbox.put("agent", "run:A:1:event", {"n": 1})
-                    found = await waiting
-                    assert found is not None
-                    assert found.event == {"n": 1}
+                    result = await waiting
+                    assert result is not None
+                    assert result.event == {"n": 1}
 
             asyncio.run(look())
             world.connections.close()
@@ -382,10 +385,10 @@ def test_waiting_goes_by_the_sentinels_that_answer_and_leaves_no_connection_open
 
 @rows("scheme", ["redis://{}", "redis+sentinel://{}/mymaster"])
 def test_waiting_for_an_event_asks_a_server_that_closes_the_connection_twice_at_most(scheme: str) -> None:
-    asked: list[str] = []
+    request: list[str] = []
 
     async def close_at_once(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append("asked")
+        request.append("asked")
         writer.close()
 
     async def look() -> None:
@@ -396,4 +399,4 @@ def test_waiting_for_an_event_asks_a_server_that_closes_the_connection_twice_at_
                     await reader.next("agent", 0.1)
 
     asyncio.run(look())
-    assert len(asked) in {1, 2}
+    assert len(request) in {1, 2}

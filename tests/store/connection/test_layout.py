@@ -28,16 +28,16 @@ GREETING = {f"cmdstat_{name}" for name in ("client|setinfo", "get")}
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with redis_server(tmp_path_factory.mktemp("layout")) as found:
-        yield found
+    with redis_server(tmp_path_factory.mktemp("layout")) as result:
+        yield result
 
 
 @pytest.fixture
 def client(port: int) -> Iterator[redis.Redis]:
     """An operator of a Redis that is empty."""
-    with redis.Redis(port=port) as found:
-        found.flushall()
-        yield found
+    with redis.Redis(port=port) as result:
+        result.flushall()
+        yield result
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def reconnect(client: redis.Redis) -> None:
 
 
 def record_of(client: redis.Redis) -> Any:
-    found = client.get(keys.LAYOUT)
-    return None if found is None else json.loads(found)
+    result = client.get(keys.LAYOUT)
+    return None if result is None else json.loads(result)
 
 
 def test_the_first_process_writes_the_version_and_its_own(client: redis.Redis, world: World) -> None:
@@ -162,4 +162,4 @@ def test_reading_the_layout_takes_no_round_trip_more_than_redis_py_takes_to_conn
 
 def test_redis_lists_the_version_of_each_dcf_that_is_connected(client: redis.Redis, world: World) -> None:
     world.index.live()
-    assert f"redis-py(dcf_v{__version__})" in {one["lib-name"] for one in client.client_list()}
+    assert f"redis-py(dcf_v{__version__})" in {item["lib-name"] for item in client.client_list()}

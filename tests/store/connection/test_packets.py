@@ -27,12 +27,12 @@ def server_side() -> Iterator[tuple[socket.socket, Any]]:
 def test_replies_are_read_whole_and_in_order_however_many_reads_they_take(onlooker: Connections) -> None:
     texts = [letter * 300_000 for letter in ("a", "b", "c")]
     commands = [("ECHO", text) for text in texts]
-    replies = onlooker.over_one(lambda one: exchange(one, [("PING",), *commands, ("ECHO", "last")]))
+    replies = onlooker.over_one(lambda item: exchange(item, [("PING",), *commands, ("ECHO", "last")]))
     assert replies == [b"PONG", *(text.encode() for text in texts), b"last"]
 
 
 def test_an_error_among_the_replies_is_returned_in_its_place(onlooker: Connections) -> None:
-    first, wrong, last = onlooker.over_one(lambda one: exchange(one, [("ECHO", "1"), ("ECHO",), ("ECHO", "2")]))
+    first, wrong, last = onlooker.over_one(lambda item: exchange(item, [("ECHO", "1"), ("ECHO",), ("ECHO", "2")]))
     assert (first, last) == (b"1", b"2")
     assert isinstance(wrong, redis.ResponseError)
 

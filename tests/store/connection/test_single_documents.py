@@ -29,7 +29,7 @@ def test_a_document_is_made_changed_and_deleted(world: World) -> None:
     assert documents.read(key)[0] is None
     assert documents.transact(key, add_one) == 1
     assert documents.transact(key, add_one) == 2
-    assert documents.transact(key, lambda found, _: Verdict(answer=found)) == {"count": 2}
+    assert documents.transact(key, lambda answer, _: Verdict(answer=answer)) == {"count": 2}
     assert documents.read(key)[0] == {"count": 2}
     documents.transact(key, lambda _, __: Verdict(answer=None, changed=True))
     assert world.ask("EXISTS", key) == 0

@@ -34,14 +34,14 @@ def stranger(short_directory: Path) -> Authority:
 
 @pytest.fixture(scope="module")
 def plain(short_directory: Path) -> Iterator[int]:
-    with redis_server(short_directory) as found:
-        yield found
+    with redis_server(short_directory) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
 def port(authority: Authority, plain: int) -> Iterator[int]:
-    with tls_in_front(authority, plain) as found:
-        yield found
+    with tls_in_front(authority, plain) as tls:
+        yield tls
 
 
 def refused(url: str) -> str:
@@ -69,8 +69,8 @@ async def test_a_run_and_a_long_poll_go_through_with_the_right_authority(port: i
     async with reading(url) as reader:
         world.plane.kick_off(run, "go")
         world.notifications.deliver(run)
-        found = await reader.next("tls-worker", 10.0)
-    assert found is not None
+        result = await reader.next("tls-worker", 10.0)
+    assert result is not None
     world.do(run, "A", "tls-worker")
     assert world.run_status(run) == "succeeded"
     world.connections.close()

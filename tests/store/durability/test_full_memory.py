@@ -34,8 +34,8 @@ ACCOUNT = Account(key_id=KEY, quotas=Quotas())
 @pytest.fixture
 def crowded(short_directory: Path) -> Iterator[World]:
     """dcf, as the user of a deployment, on a Redis of its own, whose memory a test may fill."""
-    with restricted_redis(short_directory / "full") as found:
-        connections, onlooker = Connections(open_pool(found.url)), Connections(open_pool(found.admin_url))
+    with restricted_redis(short_directory / "full") as result:
+        connections, onlooker = Connections(open_pool(result.url)), Connections(open_pool(result.admin_url))
         policy = RetentionPolicy(finalize_after_s=1, keep_s=3600)
         yield World(connections=connections, onlooker=onlooker, policy=policy)
         connections.close()
@@ -112,7 +112,7 @@ def test_what_frees_memory_is_recorded_in_the_audit_trail_although_redis_is_full
     crowded.ask("CONFIG", "SET", "maxmemory", "1")
     with trail.recording(change, {"workflow_id": "run-1"}) as recording:
         recording.outcome = "ok"
-    assert [(one.change, one.outcome) for one in trail.newest(1)] == [(change, "ok")]
+    assert [(item.change, item.outcome) for item in trail.newest(1)] == [(change, "ok")]
     with pytest.raises(StoreUnavailable), trail.recording("put_project", {"project": "p"}):
         raise AssertionError("it is not recorded, so it is not made")
     crowded.ask("CONFIG", "SET", "maxmemory", "0")
@@ -149,6 +149,6 @@ def test_rejected_writes_are_counted_by_their_reason(crowded: World, monkeypatch
     counted = metrics.Meters()
     monkeypatch.setattr(metrics, "current", counted)
     fill(crowded)
-    (found,) = (one for one in counted.read() if one.family is metrics.REJECTED)
-    values: Any = found.values
+    (result,) = (item for item in counted.read() if item.family is metrics.REJECTED)
+    values: Any = result.values
     assert values[("memory",)] >= 1

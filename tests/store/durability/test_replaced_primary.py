@@ -80,8 +80,8 @@ def replaced(short_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         urls = (f"unix://{home / 'old'}", f"unix://{home / 'new'}", f"redis://127.0.0.1:{spare}", proxy.url)
         connections = [Connections(open_pool(url)) for url in urls]
         through = connections[-1]
-        for one in connections:
-            stack.callback(one.close)
+        for connection in connections:
+            stack.callback(connection.close)
         new = World(connections=connections[1])
         wait_until(lambda: is_linked(new))
         waiting = World(connections=through)
@@ -172,20 +172,20 @@ def test_a_document_outside_runs_is_judged_by_what_the_new_primary_has(replaced:
     def judge(document: Json, _: int) -> Verdict[str]:
         return Verdict(answer=missing() if document is None else "there")
 
-    def look(found: Found) -> EditOutcome[str]:
-        return EditOutcome(answer=missing() if found.document is MISSING else "there")
+    def look(result: Found) -> EditOutcome[str]:
+        return EditOutcome(answer=missing() if result.document is MISSING else "there")
 
     readers = [Connections(open_pool(replaced.proxy.url)) for _ in range(2)]
-    for one in readers:
-        one.send(("TIME",))
+    for reader in readers:
+        reader.send(("TIME",))
     replaced.pause()
     write = EditedDocument(document={"n": 1}, receipt={}, life_s=60)
     Edits(replaced.new.connections).transact("doc:one", "r1", lambda _: EditOutcome(answer=None, written=write))
     replaced.go_on()
     assert Documents(readers[0], wait_replicas=1).transact("doc:one", judge) == "there"
     assert Edits(readers[1], wait_replicas=1).transact("doc:one", "r2", look) == "there"
-    for one in readers:
-        one.close()
+    for reader in readers:
+        reader.close()
 
 
 # What it costs, and what it leaves behind

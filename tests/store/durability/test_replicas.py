@@ -34,8 +34,8 @@ def once_written(document: Json, _: int) -> Verdict[str]:
     return Verdict(answer="written", changed=document is None, write={"done": True})
 
 
-def an_edit(found: Found) -> EditOutcome[str]:
-    again = found.receipt is not None
+def an_edit(result: Found) -> EditOutcome[str]:
+    again = result.receipt is not None
     return EditOutcome(
         answer="again" if again else "new",
         written=None if again else EditedDocument(document={"done": True}, receipt={}, life_s=60),
@@ -124,20 +124,20 @@ def test_a_primary_that_becomes_a_replica_during_a_wait_leaves_the_write_unknown
     run = world.create(chain("S0"))
     follower.send(("REPLICAOF", "NO", "ONE"))
     (port,) = follower.send(("CONFIG", "GET", "port"))
-    beside = Connections(open_pool(f"redis://127.0.0.1:{world.ask('CONFIG', 'GET', 'port')[1].decode()}"))
+    connections = Connections(open_pool(f"redis://127.0.0.1:{world.ask('CONFIG', 'GET', 'port')[1].decode()}"))
     with ThreadPoolExecutor(1) as thread:
         waiting = thread.submit(acquire, hasty(world), run, "t1")
-        wait_until(lambda: b"blocked_clients:1" in beside.send(("INFO", "clients"))[0])
-        beside.send(("REPLICAOF", "127.0.0.1", port[1]))
+        wait_until(lambda: b"blocked_clients:1" in connections.send(("INFO", "clients"))[0])
+        connections.send(("REPLICAOF", "127.0.0.1", port[1]))
         with pytest.raises(UnknownOutcome):
             waiting.result()
-    beside.close()
+    connections.close()
 
 
 @rows("kind", ["UNBLOCKED", "READONLY"])
 def test_waiting_for_an_event_at_a_primary_that_becomes_a_replica_may_be_repeated(kind: str) -> None:
-    found = reply_error(redis.ResponseError(f"{kind} instance state changed"))
-    assert isinstance(found, PassingError)
+    passing_error = reply_error(redis.ResponseError(f"{kind} instance state changed"))
+    assert isinstance(passing_error, PassingError)
 
 
 def test_a_server_that_became_a_replica_between_a_write_and_its_confirmation_passes(

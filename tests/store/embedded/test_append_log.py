@@ -47,9 +47,9 @@ def test_what_is_written_after_a_torn_transaction_is_there_after_the_next_start(
     assert drop_torn_transaction(tmp_path) == (0 if torn_at == "MULTI" else len(log_of_torn(whole, size, torn_at)))
     on(tmp_path, count("after"))
     assert drop_torn_transaction(tmp_path) == 0
-    found: list[object] = []
-    on(tmp_path, lambda client: found.append(client.mget("before", "first", "second", "after")))
-    assert found == [[b"1", None, None, b"1"]]
+    result: list[object] = []
+    on(tmp_path, lambda client: result.append(client.mget("before", "first", "second", "after")))
+    assert result == [[b"1", None, None, b"1"]]
 
 
 def log_of_torn(whole: bytes, size: int, torn_at: str) -> bytes:

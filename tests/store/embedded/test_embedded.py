@@ -87,8 +87,8 @@ def setting(server: EmbeddedServer, name: str) -> str:
 
 
 def append_only_file(server: EmbeddedServer) -> Path:
-    (found,) = server.data_dir.glob("appendonlydir/*.incr.aof")
-    return found
+    (append_only_file,) = server.data_dir.glob("appendonlydir/*.incr.aof")
+    return append_only_file
 
 
 def stopped_with(data_dir: Path, keys: int) -> EmbeddedServer:
@@ -117,9 +117,9 @@ def test_it_may_use_half_of_the_memory_unless_told_otherwise(tmp_path: Path) -> 
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with start(tmp_path / "half") as server:
         assert 0 < int(setting(server, "maxmemory")) <= machine // 2
-    for told in (0, 100_000_000):
-        with start(tmp_path / f"told-{told}", maxmemory=told) as server:
-            assert int(setting(server, "maxmemory")) == told
+    for maxmemory in (0, 100_000_000):
+        with start(tmp_path / f"told-{maxmemory}", maxmemory=maxmemory) as server:
+            assert int(setting(server, "maxmemory")) == maxmemory
 
 
 def test_a_container_has_half_of_its_limit(tmp_path: Path) -> None:
@@ -267,12 +267,12 @@ def test_starting_twice_joins_the_same_server(tmp_path: Path) -> None:
 
 def test_four_processes_at_once_start_one_server(tmp_path: Path) -> None:
     with (
-        user_process(tmp_path) as one,
+        user_process(tmp_path) as popen,
         user_process(tmp_path) as two,
         user_process(tmp_path) as three,
         user_process(tmp_path) as four,
     ):
-        assert len({reported_pid(user) for user in (one, two, three, four)}) == 1
+        assert len({reported_pid(user) for user in (popen, two, three, four)}) == 1
         assert (tmp_path / "redis.log").read_text().count("Ready to accept connections") == 1
 
 

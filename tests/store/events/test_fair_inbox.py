@@ -175,8 +175,8 @@ def test_repeating_an_event_neither_moves_it_back_nor_forward(inbox: Inbox, take
     for number in range(3):
         put(inbox, agent, "run", number, "local")
     inbox.put(agent, "run:S0:1:reminder-1", {"run": "run", "n": "again"}, run="run", sender="local")
-    found = [take(agent) for _ in range(3)]
-    assert [message and message.event["n"] for message in found] == ["again", 1, 2]
+    takes = [take(agent) for _ in range(3)]
+    assert [message and message.event["n"] for message in takes] == ["again", 1, 2]
 
 
 def test_a_repetition_of_an_event_that_was_acknowledged_is_not_put_in(inbox: Inbox, take: Taking, agent: str) -> None:
@@ -194,7 +194,7 @@ def test_one_creator_has_only_so_many_unread_events_and_others_still_have_room(
 ) -> None:
     monkeypatch.setattr("dcf.store.events.inbox.MOST_UNREAD", 5)
     posted = [put(inbox, agent, f"run-{number}", number, "key:aaaaaaaaaaaa") for number in range(8)]
-    assert [one.outcome for one in posted] == ["put"] * 5 + ["full"] * 3
+    assert [item.outcome for item in posted] == ["put"] * 5 + ["full"] * 3
     assert put(inbox, agent, "genuine", 1, "key:bbbbbbbbbbbb").outcome == "put"
     again = inbox.put(agent, "run-0:S0:1:reminder-1", {"run": "run-0"}, run="run-0", sender="key:aaaaaaaaaaaa")
     assert again.outcome == "put", "it takes the place of an older one"
@@ -276,27 +276,29 @@ class Model:
         self.acknowledged: set[str] = set()
 
     def put(self, run: int, state: int, epoch: int) -> None:
-        thing, event = f"r{run}:S{state}", f"r{run}:S{state}:{epoch}:state_ready"
-        content = {"thing": thing, "id": event}
+        document, event = f"r{run}:S{state}", f"r{run}:S{state}:{epoch}:state_ready"
+        content = {"thing": document, "id": event}
         posted = self.world.inbox.put(self.agent, event, content, run=f"r{run}", sender=f"key{run % 2}")
-        assert (posted.outcome == "duplicate") == (self.last.get(thing) == event)
+        assert (posted.outcome == "duplicate") == (self.last.get(document) == event)
         if posted.outcome == "put":
-            self.unread[thing] = self.last[thing] = event
-            if thing not in self.fresh:
-                self.fresh.append(thing)
+            self.unread[document] = self.last[document] = event
+            if document not in self.fresh:
+                self.fresh.append(document)
 
     def receive(self) -> bool:
         message = self.take(self.agent)
         if message is None:
             assert self.fresh == [], "it would be lost"
             return False
-        thing = message.event["thing"]
+        subject = message.event["thing"]
         assert message.message_id not in self.acknowledged
-        assert self.unread[thing] == message.event["id"], "only the newest of a state"
-        if thing in self.fresh:
-            run = thing.split(":")[0]
-            assert next(one for one in self.fresh if one.split(":")[0] == run) == thing, "a run keeps its order"
-            self.fresh.remove(thing)
+        assert self.unread[subject] == message.event["id"], "only the newest of a state"
+        if subject in self.fresh:
+            run = subject.split(":")[0]
+            assert next(branch_place for branch_place in self.fresh if branch_place.split(":")[0] == run) == subject, (
+                "a run keeps its order"
+            )
+            self.fresh.remove(subject)
         self.out.append(message)
         return True
 
@@ -304,13 +306,13 @@ class Model:
         if not self.out:
             return
         message = self.out[number % len(self.out)]
-        thing, event = message.event["thing"], message.event["id"]
-        is_there = self.unread.get(thing) == event and message.message_id not in self.acknowledged
+        subject, event = message.event["thing"], message.event["id"]
+        is_there = self.unread.get(subject) == event and message.message_id not in self.acknowledged
         done = self.world.inbox.acknowledge(self.agent, message.message_id)
         assert not done or is_there
         if done:
             self.acknowledged.add(message.message_id)
-            self.unread.pop(thing)
+            self.unread.pop(subject)
 
     def later(self) -> None:
         """A waiter that took an event and did not acknowledge it is dead."""

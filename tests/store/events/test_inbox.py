@@ -35,8 +35,8 @@ def grow_old(real: World, agent: str, seconds: int = VISIBILITY_S + 1) -> None:
 def test_events_are_handed_out_in_order_once_each(inbox: Inbox, agent: str) -> None:
     for number in range(3):
         inbox.put(agent, f"e{number}", {"n": number})
-    found = [next_of(inbox, agent) for _ in range(4)]
-    assert [message and message.event for message in found] == [{"n": 0}, {"n": 1}, {"n": 2}, None]
+    nexts = [next_of(inbox, agent) for _ in range(4)]
+    assert [message and message.event for message in nexts] == [{"n": 0}, {"n": 1}, {"n": 2}, None]
 
 
 def test_the_first_look_into_an_inbox_that_nobody_wrote_to_finds_nothing(inbox: Inbox, agent: str) -> None:

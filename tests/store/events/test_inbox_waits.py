@@ -48,8 +48,8 @@ def inbox(real: World) -> Inbox:
 
 @pytest.fixture
 async def reader(server: RestrictedRedis) -> AsyncIterator[InboxReader]:
-    async with reading(server.url) as found:
-        yield found
+    async with reading(server.url) as result:
+        yield result
 
 
 async def waiting(reader: InboxReader, agent: str, timeout_s: float = LONG_S) -> "asyncio.Task[Message | None]":
@@ -81,9 +81,9 @@ async def turns(predicate: Callable[[], object]) -> None:
 
 async def received(task: "asyncio.Task[Message | None]") -> Message:
     async with asyncio.timeout(PATIENCE_S):
-        found = await task
-    assert found is not None
-    return found
+        message = await task
+    assert message is not None
+    return message
 
 
 async def test_a_waiter_is_woken_at_once_when_an_event_comes(
@@ -109,9 +109,9 @@ async def test_what_nobody_wants_any_more_is_dropped_together(
         return [message.event["n"] == 99 for message in messages]
 
     with counting.counted() as packets:
-        found = await reader.next(agent, LONG_S, are_wanted=are_wanted)
-    assert found is not None
-    assert found.event == {"n": 99}
+        agent_profile = await reader.next(agent, LONG_S, are_wanted=are_wanted)
+    assert agent_profile is not None
+    assert agent_profile.event == {"n": 99}
     assert judged == [1, 20, 1]
     assert len(packets) == 5, "one taken; the next ones named, read and dropped; one taken"
     assert inbox.waiting(agent, 10) == []
@@ -124,8 +124,8 @@ async def test_what_is_wanted_among_what_is_not_stays_in_order(inbox: Inbox, rea
     def are_wanted(messages: Sequence[Message]) -> list[bool]:
         return [message.event["n"] in {3, 7} for message in messages]
 
-    found = [await reader.next(agent, wait_s, are_wanted=are_wanted) for wait_s in (LONG_S, LONG_S, 0)]
-    assert [None if message is None else message.event["n"] for message in found] == [3, 7, None]
+    agent_profiles = [await reader.next(agent, wait_s, are_wanted=are_wanted) for wait_s in (LONG_S, LONG_S, 0)]
+    assert [None if message is None else message.event["n"] for message in agent_profiles] == [3, 7, None]
 
 
 async def test_waiting_ends_after_the_time_given(reader: InboxReader, agent: str) -> None:
@@ -154,8 +154,8 @@ async def test_an_earlier_waiter_gets_an_event_when_the_process_that_has_it_is_s
     async with reading(server.url) as other:
         tasks = [await waiting(reader, agent), await waiting(other, agent)]
         inbox.put(agent, "e", {"n": 1})
-        found = [await received(task) for task in tasks]
-    assert found[0] == found[1]
+        messages = [await received(task) for task in tasks]
+    assert messages[0] == messages[1]
 
 
 async def test_fifty_waiters_each_get_their_own_event(inbox: Inbox, reader: InboxReader, agent: str) -> None:
@@ -169,13 +169,13 @@ async def test_fifty_waiters_each_get_their_own_event(inbox: Inbox, reader: Inbo
 async def test_of_many_processes_of_one_agent_one_gets_each_event(
     inbox: Inbox, onlooker: Connections, server: RestrictedRedis, agent: str
 ) -> None:
-    async with reading(server.url) as one, reading(server.url) as two:
-        tasks = [await waiting(reader, agent) for _ in range(4) for reader in (one, two)]
+    async with reading(server.url) as item, reading(server.url) as two:
+        tasks = [await waiting(reader, agent) for _ in range(4) for reader in (item, two)]
         await until(lambda: len(follower_ids(onlooker)) >= 2)
         for number in range(len(tasks)):
             inbox.put(agent, f"run:S{number}:1:e", {"n": number})
-        found = [(await received(task)).event["n"] for task in tasks]
-    assert sorted(found) == list(range(len(tasks)))
+        ns = [(await received(task)).event["n"] for task in tasks]
+    assert sorted(ns) == list(range(len(tasks)))
 
 
 async def test_who_has_waited_longest_gets_the_first_event(
@@ -283,8 +283,8 @@ async def test_waits_go_on_over_a_new_connection_and_miss_nothing(
     monkeypatch.setattr("dcf.store.events.news._SOON_S", 0)
     tasks = [await waiting(reader, name) for name in (agent, agent, f"{agent}-2")]
     await until(lambda: is_followed(onlooker))
-    for one in follower_ids(onlooker):
-        onlooker.send(("CLIENT", "KILL", "ID", one))
+    for follower_id in follower_ids(onlooker):
+        onlooker.send(("CLIENT", "KILL", "ID", follower_id))
     for name in (agent, f"{agent}-2"):
         inbox.put(name, "run:A:1:e", {"n": 1}, run="run", sender="key")
     inbox.put(agent, "run:B:1:e", {"n": 2}, run="run", sender="key")

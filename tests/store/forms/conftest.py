@@ -19,26 +19,26 @@ _OPTIONS: Final = {"plain": (), "with_json": LOAD_JSON}
 @pytest.fixture
 def place(short_directory: Path) -> Iterator[Path]:
     """Where a server of a test listens."""
-    found = short_directory / "form.sock"
-    yield found
-    found.unlink(missing_ok=True)
+    result = short_directory / "form.sock"
+    yield result
+    result.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")
 def both(short_directory: Path) -> Iterator[Connections]:
     """Connections to a Redis that can keep either form. They follow no record."""
     with Served(short_directory / "both.sock", "with_json"):
-        found = connected(short_directory / "both.sock")
-        found.follows_record = False
-        yield found
-        found.close()
+        result = connected(short_directory / "both.sock")
+        result.follows_record = False
+        yield result
+        result.close()
 
 
 def connected(place: Path, wanted: WantedForm = "auto") -> Connections:
     """Connect to the server there."""
-    found = Connections(open_pool(f"unix://{place}"))
-    found.wanted = wanted
-    return found
+    connections = Connections(open_pool(f"unix://{place}"))
+    connections.wanted = wanted
+    return connections
 
 
 class Served:

@@ -87,17 +87,17 @@ def test_members_are_read_as_they_were_written(
 ) -> None:
     written: list[Member] = [("agents", name) for name, _ in changes if not name.startswith(" ")]
     own: list[Member] = [("agents", name) for name in (*asked, *meta["agents"])]
-    wanted: list[Sequence[Member]] = [
+    memberses: list[Sequence[Member]] = [
         ["status", "states", "blocked_by", "no_such", *own, *written],
         ["status", "agents", "skills", ("states", 2)],
         ["status"],
         [("states", 2)],
         [("agents", "no such")],
     ]
-    found = [_after(sent, form, meta, changes, wanted) for form in FORMS]
-    assert found[0] == found[1]
+    afters = [_after(sent, form, meta, changes, memberses) for form in FORMS]
+    assert afters[0] == afters[1]
     expected = {**meta["agents"], **{name: value for name, value in changes if not name.startswith(" ")}}
-    assert found[1][1] == meta | {"agents": expected, "status": ["new"]} | (
+    assert afters[1][1] == meta | {"agents": expected, "status": ["new"]} | (
         {"states": meta["states"]} if "states" in meta else {}
     )
 
@@ -107,7 +107,7 @@ def _after(
     form: DocumentForm,
     meta: dict[str, Any],
     changes: list[tuple[str, Json]],
-    wanted: list[Sequence[Member]],
+    memberses: list[Sequence[Member]],
 ) -> tuple[list[object], Json]:
     """What is read after a document was written, and some of its members."""
     key = fresh().meta
@@ -117,11 +117,11 @@ def _after(
     ask(sent, form.put(key, dump_bytes(meta)))
     ask(sent, *form.put_all({}, members))
     seen: list[object] = []
-    for one in wanted:
-        (reply,) = ask(sent, form.members(key, one))
-        found = form.values(one, reply)
-        assert found is not None
-        seen.append({name: value for name, value in found.items() if value != [] or name != ("states", 2)})
+    for memberse in memberses:
+        (reply,) = ask(sent, form.members(key, memberse))
+        values = form.values(memberse, reply)
+        assert values is not None
+        seen.append({name: value for name, value in values.items() if value != [] or name != ("states", 2)})
     (reply,) = ask(sent, form.read(key))
     return seen, load(form.text(reply) or b"")
 
@@ -144,12 +144,12 @@ def test_several_documents_are_read_and_written_at_once(sent: Connections, docs:
         commands = form.put_all({key: dump_bytes(doc) for key, doc in states.items()}, {})
         assert len(commands) == 1
         assert [(key, load(text)) for key, text in form.written(commands[0])] == [*states.items()]
-        asked = [*states, run.state("gone")]
-        *_, reply, listed = ask(sent, *commands, form.read_many(asked), *form.members_of_each(asked, ["status"]))
+        keys = [*states, run.state("gone")]
+        *_, reply, listed = ask(sent, *commands, form.read_many(keys), *form.members_of_each(keys, ["status"]))
         assert [None if text is None else load(text) for text in form.texts(reply)] == [*docs, None]
-        found = form.values_of_each(["status"], [listed])
+        values = form.values_of_each(["status"], [listed])
         own = [{"status": doc["status"]} if isinstance(doc, dict) and "status" in doc else {} for doc in docs]
-        assert found == [*own, None]
+        assert values == [*own, None]
 
 
 _SCRIPT: Final = (
@@ -179,18 +179,18 @@ return {
 @given(meta=metas, name=names, value=values)
 def test_scripts_read_and_write_the_same(sent: Connections, meta: dict[str, Any], name: str, value: Json) -> None:
     meta = meta | {"status": "running", "blocked_by": [{"a": 1}]}
-    found = []
+    result = []
     for form in FORMS:
         run = fresh()
         ask(sent, form.put(run.state("A"), dump_bytes({"n": value})), form.put(run.meta, dump_bytes(meta)))
         script = ("EVAL", form.script(_SCRIPT), 2, run.state("A"), run.meta, name, dump_bytes(value))
-        ((*said, parts),) = ask(sent, (*script, form.place("written")))
-        found.append([*map(_parsed, said), form.values(["status", "agents"], parts)])
-    assert found[0][:7] + found[0][8:] == found[1][:7] + found[1][8:]
-    assert found[1][0] == {"n": value}
-    assert found[1][7] == meta["agents"].get(name, b"nothing")
+        ((*text, parts),) = ask(sent, (*script, form.place("written")))
+        result.append([*map(_parsed, text), form.values(["status", "agents"], parts)])
+    assert result[0][:7] + result[0][8:] == result[1][:7] + result[1][8:]
+    assert result[1][0] == {"n": value}
+    assert result[1][7] == meta["agents"].get(name, b"nothing")
     if '"' not in name and "\\" not in name and not _loses_empty_lists(name, meta["agents"].get(name)):
-        assert found[0][7] == found[1][7]
+        assert result[0][7] == result[1][7]
 
 
 def _loses_empty_lists(name: str, value: Json) -> bool:
@@ -246,6 +246,6 @@ def test_blocks_and_tools_of_an_agent_keep_their_order(both: Connections, form: 
     changes = [("y", "1"), ("b", ""), ("z", "2"), ("no", ""), ("y", ""), ("b", "3"), ("y", "4")]
     ask(both, *(("EVAL", script, 1, key, form.place(("tools", name)), text) for name, text in changes))
     ask(both, *(("EVAL", script, 1, key, form.place(("blocks", name)), "0") for name in ("q", "c")))
-    found = load(form.text(ask(both, form.read(key))[0]) or b"")
-    assert [*found["tools"].items()] == [("z", 2), ("a", 1), ("b", 3), ("y", 4)]
-    assert [*found["blocks"]] == ["q", "c"]
+    document = load(form.text(ask(both, form.read(key))[0]) or b"")
+    assert [*document["tools"].items()] == [("z", 2), ("a", 1), ("b", 3), ("y", 4)]
+    assert [*document["blocks"]] == ["q", "c"]

@@ -30,10 +30,10 @@ FORMS: Final[Mapping[str, DocumentForm]] = {"json": JSON_FORM, "text": TEXT_FORM
 def world_with(place: Path, name: str, before_commit: Callable[[], None] | None = None) -> Iterator[World]:
     """dcf on a Redis that keeps documents in this form."""
     with Served(place, "with_json"):
-        found = World(connections=connected(place, FORMS[name].name), before_commit=before_commit)
-        assert found.connections.form is FORMS[name]
-        yield found
-        found.connections.close()
+        world = World(connections=connected(place, FORMS[name].name), before_commit=before_commit)
+        assert world.connections.form is FORMS[name]
+        yield world
+        world.connections.close()
 
 
 def edit(world: World, key: str, document: Json) -> None:
@@ -49,23 +49,23 @@ def test_no_document_of_an_ended_run_loses_its_expiry(place: Path, name: str) ->
             world.do(run, state, output={"of": state})
         world.finalize(run)
         world.outbox.expire(run, ("A", "B"), (), (), 1000)
-        documents = [one for one in world.keys_of(run) if document_of(one) is not None]
+        documents = [code for code in world.keys_of(run) if document_of(code) is not None]
         assert len(documents) >= 8
         world.plane.pack(run)
-        for one in documents:
-            edit(world, one, Edits(world.connections).read(one))
+        for document in documents:
+            edit(world, document, Edits(world.connections).read(document))
         world.due.settle(run)
-        assert {one: 0 < world.ask("TTL", one) <= 1000 for one in documents} == dict.fromkeys(documents, True)
+        assert {item: 0 < world.ask("TTL", item) <= 1000 for item in documents} == dict.fromkeys(documents, True)
         assert isinstance(Edits(world.connections).read(key(run).definition), str)
 
 
 @rows("name", FORMS)
 def test_a_run_that_is_deleted_while_a_member_is_written_leaves_no_key(place: Path, name: str) -> None:
     """HSET makes a key where RedisJSON refuses a path: who writes members must watch what they are of."""
-    gone: list[str] = []
+    removed: list[str] = []
 
     def delete() -> None:
-        for run in gone:
+        for run in removed:
             world.ask("DEL", *world.keys_of(run))
 
     with world_with(place, name, before_commit=delete) as world:
@@ -76,10 +76,10 @@ def test_a_run_that_is_deleted_while_a_member_is_written_leaves_no_key(place: Pa
         ]
         for call in calls:
             run = world.create(chain("A", "B"), agents={"A": "w"})
-            gone[:] = [run]
+            removed[:] = [run]
             with pytest.raises(DcfError):
                 call(run)
-            gone.clear()
+            removed.clear()
             assert world.keys_of(run) == []
         records = AgentRecords(world.connections)
         records.create(AgentRecord(agent_id="mia", name="Mia"))

@@ -62,20 +62,20 @@ class Site:
         """All documents that are in a form, by key, and about how many seconds they are kept yet."""
         connections = self.free()
         ((_, names),) = connections.send(("SCAN", 0, "COUNT", 10_000))
-        found = {}
+        documents = {}
         for name in sorted(name.decode() for name in names):
             kind, left = connections.send(("TYPE", name), ("TTL", name))
             if (is_stored_document(name) or name == DOC) and form.is_document(name, kind):
                 (reply,) = connections.send(form.read(name))
-                found[name] = (load(form.text(reply) or b""), round(left, -3) if left > 0 else left)
+                documents[name] = (load(form.text(reply) or b""), round(left, -3) if left > 0 else left)
         connections.close()
-        return found
+        return documents
 
     def free(self) -> Connections:
         """Connections that follow no record."""
-        found = connected(self._place)
-        found.follows_record = False
-        return found
+        connections = connected(self._place)
+        connections.follows_record = False
+        return connections
 
     def move(self, to: DocumentForm) -> int:
         """Move all."""

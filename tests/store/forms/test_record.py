@@ -95,9 +95,9 @@ def test_runs_without_a_record_tell_their_form(place: Path, form: DocumentForm) 
         world = World(connections=connected(place, form.name))
         run = world.create(chain("A"))
         client.delete(keys.DOCUMENT_FORM)
-        found = World(connections=connected(place))
-        assert found.doc(run, "A").status == "pending"
-        assert found.connections.form is form
+        result = World(connections=connected(place))
+        assert result.doc(run, "A").status == "pending"
+        assert result.connections.form is form
         assert client.get(keys.DOCUMENT_FORM) == form.name.encode()
 
 

@@ -26,9 +26,9 @@ def test_a_record_is_written_once_and_read_back(world: World) -> None:
     )
     world.records.create(record)
     world.records.create(AgentRecord(agent_id=agent, name="another"))
-    (found,) = world.records.find((tag, "state:ü/é"), "Ada: [x]*?")
-    assert (found.name, found.tags, found.blocks) == (record.name, record.tags, record.blocks)
-    assert found.created_at > 0
+    (result,) = world.records.find((tag, "state:ü/é"), "Ada: [x]*?")
+    assert (result.name, result.tags, result.blocks) == (record.name, record.tags, record.blocks)
+    assert result.created_at > 0
 
 
 def test_parts_are_put_and_removed_one_by_one(world: World) -> None:
@@ -38,9 +38,9 @@ def test_parts_are_put_and_removed_one_by_one(world: World) -> None:
     assert world.records.put(agent, "tools", "tool-2", {"name": ""})
     world.records.remove(agent, "tools", "tool-1")
     world.records.remove(agent, "tools", "tool-1")
-    found = world.records.get(agent)
-    assert found is not None
-    assert dict(found.tools) == {"tool-2": {"name": ""}}
+    record = world.records.get(agent)
+    assert record is not None
+    assert dict(record.tools) == {"tool-2": {"name": ""}}
     assert not world.records.put(name(), "tools", "tool-1", {})
 
 
@@ -48,11 +48,11 @@ def test_an_agent_with_an_inbox_alone_exists_and_gets_a_record_when_it_needs_one
     agent = name()
     assert world.records.get(agent) is None
     world.inbox.put(agent, "event-1", {"workflow_id": "w"})
-    found = world.records.get(agent)
-    assert found is not None
-    assert (found.name, found.created_at) == (agent, 0)
+    record = world.records.get(agent)
+    assert record is not None
+    assert (record.name, record.created_at) == (agent, 0)
     assert world.records.put(agent, "blocks", "block-1", {"label": "l", "value": "v"})
-    assert [one.agent_id for one in world.records.find((), agent)] == [agent]
+    assert [item.agent_id for item in world.records.find((), agent)] == [agent]
     assert world.records.delete(agent)
     assert world.records.get(agent) is None
 
@@ -61,9 +61,9 @@ def test_eight_writers_of_one_record_lose_nothing(real: World) -> None:
     agent = name()
     real.inbox.put(agent, "event-1", {})
     race(8, lambda at: real.records.put(agent, "blocks", f"block-{at}", {"label": str(at), "value": ""}))
-    found = real.records.get(agent)
-    assert found is not None
-    assert len(found.blocks) == 8
+    record = real.records.get(agent)
+    assert record is not None
+    assert len(record.blocks) == 8
 
 
 def test_a_stale_index_entry_is_harmless(world: World) -> None:
@@ -96,8 +96,8 @@ def test_the_runs_of_an_agent_are_those_it_was_made_for_and_those_it_was_told_of
 def test_assignments_are_read_for_several_runs_at_once(real: World) -> None:
     index, agent = AssignmentIndex(real.connections), name()
     run = real.create(chain("A", "B"), agents={"A": (agent, "other"), "B": "third"})
-    (found,) = index.read((run, "no-such-run"))
-    assert (found.workflow_id, found.status, found.of(agent), found.of("third")) == (run, "running", ("A",), ("B",))
+    (result,) = index.read((run, "no-such-run"))
+    assert (result.workflow_id, result.status, result.of(agent), result.of("third")) == (run, "running", ("A",), ("B",))
     assert run in index.newest_live()
 
 

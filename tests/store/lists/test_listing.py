@@ -71,9 +71,9 @@ def failover(pair: tuple[Path, Path]) -> Iterator[Failover]:
         worlds = [World(connections=Connections(open_pool(url))) for url in (f"unix://{first}", f"unix://{second}")]
         world = World(connections=Connections(open_pool(proxy.url)))
         yield Failover(world=world, a=worlds[0], b=worlds[1], proxy=proxy, socket_of_b=second)
-        for one in (world, *worlds):
-            one.ask("FLUSHALL") if one is not world else None
-            one.connections.close()
+        for item in (world, *worlds):
+            item.ask("FLUSHALL") if item is not world else None
+            item.connections.close()
 
 
 def is_listed(world: World, run: str) -> bool:
@@ -112,7 +112,7 @@ def test_an_api_key_made_while_its_redis_is_replaced_is_listed_where_it_is(
     made = AccessKeys(failover.world.connections).create((Scope.READ,), agent_id=None, label=None, life_s=None)
     here = AccessKeys((failover.b if failover.has_happened else failover.a).connections)
     assert here.admit(made.text) is not None
-    assert [one.key_id for one in here.all()[0]] == [made.record.key_id]
+    assert [item.key_id for item in here.all()[0]] == [made.record.key_id]
 
 
 @pytest.mark.parametrize("fault", BREAKS)
@@ -125,7 +125,7 @@ def test_an_agent_made_while_its_redis_is_replaced_is_found_by_its_tags_where_it
     AgentRecords(failover.world.connections).create(record)
     here = failover.b if failover.has_happened else failover.a
     assert here.records.get("agent-1") is not None
-    assert [one.agent_id for one in here.records.find(("role:worker",), "one")] == ["agent-1"]
+    assert [item.agent_id for item in here.records.find(("role:worker",), "one")] == ["agent-1"]
 
 
 @pytest.mark.parametrize("fault", BREAKS)

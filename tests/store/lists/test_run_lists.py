@@ -123,8 +123,8 @@ def pages(connections: Connections, limit: int, **query: Any) -> Iterator[RunPag
         cursor = read_cursor(str(page.next_cursor))
 
 
-def ids(found: Any) -> list[str]:
-    return [row.workflow_id for page in found for row in page.rows]
+def ids(result: Any) -> list[str]:
+    return [row.workflow_id for page in result for row in page.rows]
 
 
 @rows(
@@ -148,8 +148,8 @@ def test_paging_over_four_shards_gives_the_same_rows_as_over_one(
     monkeypatch.setattr("dcf.store.lists.pages._LOOKED_AT", looked_at)
     runs = [four.create(document(mine), tags=(mine,)) for _ in range(24)]
     both = [keys.runs_by(Facet.WORKFLOW, mine), keys.runs_by(Facet.TAG, mine)]
-    gone = [f"{mine}-{number}" for number in range(12)]
-    places = st.tuples(st.sampled_from(runs + gone), st.integers(1, latest), st.sampled_from(([0], [1], [0, 1])))
+    texts = [f"{mine}-{number}" for number in range(12)]
+    places = st.tuples(st.sampled_from(runs + texts), st.integers(1, latest), st.sampled_from(([0], [1], [0, 1])))
     unique = tuple(itemgetter(value) for value in range(own))
 
     @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -163,10 +163,10 @@ def test_paging_over_four_shards_gives_the_same_rows_as_over_one(
                     four.ask("ZADD", index, at, run)
                     four.ask("ZADD", place_of(index, run, FOUR), at, run)
         for query in ({"workflow": mine}, {"workflow": mine, "tag": mine}):
-            found = list(pages(four.connections, limit, **query))
+            result = list(pages(four.connections, limit, **query))
             alone = list(pages(real_connections, limit, **query))
-            assert ids(found) == ids(alone)
-            assert {page.matching for page in found} == {page.matching for page in alone}
+            assert ids(result) == ids(alone)
+            assert {page.matching for page in result} == {page.matching for page in alone}
 
     check()
 
@@ -230,7 +230,7 @@ def work(world: World, limit: int, **query: Any) -> list[tuple[str, str]]:
     while True:
         page = world.work.find_work(WorkQuery(limit=limit, place=place, **query))
         assert len(page.items) <= limit
-        rows += [(one.workflow_id, one.state) for one in page.items]
+        rows += [(item.workflow_id, item.state) for item in page.items]
         if page.next_place is None:
             return rows
         place = read_work_place(str(page.next_place))
@@ -239,12 +239,12 @@ def work(world: World, limit: int, **query: Any) -> list[tuple[str, str]]:
 def test_work_of_all_shards_is_paged_the_oldest_run_first(parted: World, mine: str) -> None:
     wide = workflow({"Fan": parallel(*({f"B{number}": task()} for number in range(5)))}) | {"workflow_name": mine}
     runs = [parted.create(wide if number % 3 == 0 else document(mine), agents={"A": mine}) for number in range(40)]
-    found = work(parted, 50, agent=mine, workflow=mine)
-    assert [run for run, state in found if state == "A"] == [run for number, run in enumerate(runs) if number % 3]
-    assert list(dict.fromkeys(run for run, _ in found)) == runs
-    assert len(found) == len(set(found)) == 26 + 14 * 5
+    result = work(parted, 50, agent=mine, workflow=mine)
+    assert [run for run, state in result if state == "A"] == [run for number, run in enumerate(runs) if number % 3]
+    assert list(dict.fromkeys(run for run, _ in result)) == runs
+    assert len(result) == len(set(result)) == 26 + 14 * 5
     for limit in (1, 3, 7):
-        assert work(parted, limit, agent=mine, workflow=mine) == found
+        assert work(parted, limit, agent=mine, workflow=mine) == result
 
 
 @pytest.fixture
@@ -253,10 +253,10 @@ def crowded(parted: World, mine: str) -> Iterator[World]:
     indexes = (keys.runs_by("status", "running"), keys.runs_by("workflow", mine))
     listed = [key for index in indexes for key in in_every_shard(index, parted.connections.shards)]
     for key in listed:
-        parted.ask("ZADD", key, *(part for one in range(200) for part in (one, f"{key}-{one}")))
+        parted.ask("ZADD", key, *(part for item in range(200) for part in (item, f"{key}-{item}")))
     yield parted
     for key in listed:
-        parted.ask("ZREM", key, *(f"{key}-{one}" for one in range(200)))
+        parted.ask("ZREM", key, *(f"{key}-{item}" for item in range(200)))
 
 
 def test_work_is_found_behind_many_runs_that_are_passed_over(crowded: World, mine: str) -> None:
@@ -312,9 +312,9 @@ def test_a_claim_marks_what_it_is_about_to_take_and_nothing_else(
     for run in runs[:2]:
         parted.acquire(run, "A", mine)
     query = WorkQuery(limit=1, agent=mine, status=WorkStatus.READY, workflow=mine)
-    found = WorkList(parted.connections).next_ready(query, "a-mark", ())
+    candidates = WorkList(parted.connections).next_ready(query, "a-mark", ())
     marked = [run for run in runs if parted.ask("EXISTS", parted.store.keys(run).taking("A"))]
-    assert [one.workflow_id for one in found.states] == marked == runs[2:3]
+    assert [state.workflow_id for state in candidates.states] == marked == runs[2:3]
 
 
 def test_a_search_that_looks_at_many_runs_goes_on_where_it_stopped(
@@ -386,19 +386,19 @@ def test_agents_and_keys_are_on_lists_in_all_shards_and_found_in_order(parted: W
         parts = [parted.ask("ZCARD", key) for key in lists]
         assert max(parts) < sum(parts), lists
     Sweep(Listings(parted.connections)).look(repair=True)
-    assert [one.agent_id for one in parted.records.find(tags, None)] == agents
-    assert [one.key_id for one in access.all()[0] if one.agent_id == mine] == made
+    assert [item.agent_id for item in parted.records.find(tags, None)] == agents
+    assert [item.key_id for item in access.all()[0] if item.agent_id == mine] == made
     first, *_ = agents
     parted.ask("ZREM", place_of(keys.agents_tagged(mine), first, shards), first)
     parted.ask("ZREM", place_of(keys.KEY_INDEX, made[0], shards), made[0])
     Sweep(Listings(parted.connections)).look(repair=True)
-    assert first in [one.agent_id for one in parted.records.find((mine,), None)]
-    assert made[0] in [one.key_id for one in access.all()[0]]
+    assert first in [item.agent_id for item in parted.records.find((mine,), None)]
+    assert made[0] in [item.key_id for item in access.all()[0]]
     for agent, key_id in zip(agents, made, strict=True):
         parted.records.delete(agent)
         access.delete(key_id)
     assert sum(parted.ask("ZCARD", key) for key in tagged) == 0
-    assert [one for one in access.all()[0] if one.agent_id == mine] == []
+    assert [item for item in access.all()[0] if item.agent_id == mine] == []
 
 
 def test_a_sweep_finds_what_is_missing_and_dangling_in_each_shard(parted: World, mine: str) -> None:

@@ -227,10 +227,10 @@ def test_offset_without_limit(index: TextIndex) -> None:
     for number in range(10):
         index.put(entry(number, "apple"))
     for text in ("", "apple"):
-        asked = read_query(text)
-        assert numbers(index.search(TextSearch(limit=4, offset=3, query=asked))) == [6, 5, 4, 3]
-        assert numbers(index.search(TextSearch(limit=4, offset=8, query=asked))) == [1, 0]
-        assert numbers(index.search(TextSearch(limit=4, offset=80, query=asked))) == []
+        text_query = read_query(text)
+        assert numbers(index.search(TextSearch(limit=4, offset=3, query=text_query))) == [6, 5, 4, 3]
+        assert numbers(index.search(TextSearch(limit=4, offset=8, query=text_query))) == [1, 0]
+        assert numbers(index.search(TextSearch(limit=4, offset=80, query=text_query))) == []
 
 
 def test_an_offset_goes_beyond_a_block_of_candidates(index: TextIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,8 +262,8 @@ def test_pages_show_each_entry_once_whatever_the_size_of_a_block(
     monkeypatch.setattr(text_index, "BLOCK", block)
     chance = random.Random(seed)
     entries = [_drawn(chance, number) for number in range(60)]
-    for one in entries:
-        index.put(one)
+    for entry in entries:
+        index.put(entry)
     for text in (*_PLAIN, *_BOOLEAN):
         for filters in ((), (FacetFilter(facet="tag", values=("a", "b"), is_disjoint=False),)):
             search = TextSearch(limit=chance.choice([1, 4, 50]), query=read_query(text), filters=filters)
@@ -276,21 +276,23 @@ def _drawn(chance: random.Random, number: int) -> TextEntry:
 
 
 def _compare(got: list[SearchPage], search: TextSearch, entries: list[TextEntry], *, whole: bool) -> None:
-    scored = {one.document["n"]: search.query.score(dict(one.words.found_by), one.words.sequence) for one in entries}
-    wanted = [
-        (score, one.document["n"])
-        for one in entries
-        if (score := scored[one.document["n"]]) is not None
-        and all(set(one.facets.get(f.facet or "", ())) & set(f.values) for f in search.filters)
+    scored = {
+        entry.document["n"]: search.query.score(dict(entry.words.found_by), entry.words.sequence) for entry in entries
+    }
+    expected = [
+        (score, entry.document["n"])
+        for entry in entries
+        if (score := scored[entry.document["n"]]) is not None
+        and all(set(entry.facets.get(f.facet or "", ())) & set(f.values) for f in search.filters)
     ]
     shown = [(hit.score, int(hit.document["n"])) for page in got for hit in page.hits]
-    assert sorted(shown) == sorted(wanted)
+    assert sorted(shown) == sorted(expected)
     if whole or not search.query.words or (len(search.query.words) == 1 and not search.filters):
-        assert shown == sorted(wanted, reverse=True)
+        assert shown == sorted(expected, reverse=True)
     totals = {(page.total, page.exact) for page in got}
     assert len(totals) == 1
     ((total, exact),) = totals
-    assert total == len(wanted) if exact else total <= len(wanted)
+    assert total == len(expected) if exact else total <= len(expected)
     assert exact or not whole
 
 
@@ -320,8 +322,10 @@ def test_a_cursor_that_was_changed_is_not_one_of_its_search(index: TextIndex, pl
 def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_index, "BLOCK", 4)
     for number in range(20):
-        one = entry(number, "apple", tag="a", other="b")
-        index.put(TextEntry(entry_id=one.entry_id, at=NOW, document=one.document, words=one.words, facets=one.facets))
+        item = entry(number, "apple", tag="a", other="b")
+        index.put(
+            TextEntry(entry_id=item.entry_id, at=NOW, document=item.document, words=item.words, facets=item.facets)
+        )
     filters = (FacetFilter(facet="tag", values=("a",)), FacetFilter(facet="other", values=("b",)))
     for text in ("", "apple"):
         search = TextSearch(limit=3, query=read_query(text), filters=filters)

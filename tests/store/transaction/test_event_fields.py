@@ -57,8 +57,8 @@ def test_all_entries_without_an_author_have_the_same_fields() -> None:
 def test_an_entry_of_an_earlier_version_reads_the_same(author: str | None) -> None:
     event = Event(type="LeaseAcquired", state="A", data={"epoch": 7, "owner": "w", "attempt": 1})
     full = {"type": b"LeaseAcquired", "state": b"A", "data": dump(dict(event.data)).encode()}
-    told = full if author is None else full | {"by": author.encode()}
-    assert read_events(told) == ([event], author)
+    fields = full if author is None else full | {"by": author.encode()}
+    assert read_events(fields) == ([event], author)
     assert read_events({"type": b"RunSucceeded"}) == ([Event(type="RunSucceeded")], None)
     short = {"t": b"L", "s": b"A", "e": b"7", "d": b'{"o":"w","n":1}'}
     assert read_events(short if author is None else short | {"b": author.encode()}) == ([event], author)

@@ -79,10 +79,12 @@ def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
 
 def test_every_installed_part_is_wanted_here_and_reads_something_of_its_own() -> None:
     assert set(WANTED["parts"]) == set(PARTS.rows)
-    asked = [set(Reading(STORED, RUN, ReadSet(parts={part: WANTED["parts"][part]})).commands()) for part in PARTS.rows]
+    request = [
+        set(Reading(STORED, RUN, ReadSet(parts={part: WANTED["parts"][part]})).commands()) for part in PARTS.rows
+    ]
     common = set(Reading(STORED, RUN, ReadSet()).commands())
-    assert all(commands - common for commands in asked)
-    assert sum(len(commands - common) for commands in asked) == len(set().union(*asked) - common)
+    assert all(commands - common for commands in request)
+    assert sum(len(commands - common) for commands in request) == len(set().union(*request) - common)
 
 
 def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:
@@ -103,7 +105,7 @@ def test_what_is_asked_together_is_found_as_if_it_were_asked_alone(world: World)
         workflow({"Each": each({"Leaf": task()}, ItemSelector={"i.$": "$$.Map.Item.Index"})}), run_input=[7]
     )
     path = "Each/0/Leaf"
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "states": ("Each", path),
         "inputs": (path, "Each"),
         "entries": ("Each",),
@@ -115,11 +117,11 @@ def test_what_is_asked_together_is_found_as_if_it_were_asked_alone(world: World)
         "whole_meta": True,
         "audit": True,
     }
-    together = world.store.read(run, ReadSet(**asked))
-    for row, wanted in asked.items():
-        alone = world.store.read(run, ReadSet(**{row: wanted}))
-        told = "meta_document" if row == "whole_meta" else row
-        assert getattr(together, told) == getattr(alone, told), row
+    together = world.store.read(run, ReadSet(**request))
+    for row, expected in request.items():
+        alone = world.store.read(run, ReadSet(**{row: expected}))
+        text = "meta_document" if row == "whole_meta" else row
+        assert getattr(together, text) == getattr(alone, text), row
     assert together.inputs == {path: {"i": 0}, "Each": [7]}
     assert (together.items, together.outputs, together.audit) == ({("Each", 0): 7, ("Each", 5): None}, {}, None)
     assert together.scopes["Each"].effective == together.entries["Each"].raw == [7]
@@ -134,12 +136,12 @@ def test_what_another_run_is_comes_with_what_is_decided_on(world: World) -> None
         return Decision(answer=None, changes=WriteSet(outputs={"A": 1}))
 
     for other in runs[1:]:
-        asked = OtherRun(run=other, reads=ReadSet(states=("A",), inputs=("A",), whole_meta=True))
-        world.store.transact(runs[0], ReadSet(states=("B",), other=asked), decide)
-    found = [one.other for one in seen if one.other is not None]
-    assert [(set(one.states), one.inputs) for one in found] == [({"A"}, {"A": number}) for number in (1, 2)]
-    assert [(one.meta_document or {}).get("input") for one in found] == [1, 2]
-    assert [set(one.states) for one in seen] == [{"B"}, {"B"}]
+        other_run = OtherRun(run=other, reads=ReadSet(states=("A",), inputs=("A",), whole_meta=True))
+        world.store.transact(runs[0], ReadSet(states=("B",), other=other_run), decide)
+    others = [item.other for item in seen if item.other is not None]
+    assert [(set(other.states), other.inputs) for other in others] == [({"A"}, {"A": number}) for number in (1, 2)]
+    assert [(other.meta_document or {}).get("input") for other in others] == [1, 2]
+    assert [set(item.states) for item in seen] == [{"B"}, {"B"}]
 
 
 def test_a_page_of_open_states_adds_to_what_was_asked_for_by_name(real: World) -> None:

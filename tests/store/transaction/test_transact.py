@@ -70,8 +70,8 @@ def act(world: World, verb: str, run: str, token: str) -> object:
 
 
 def calls(client: redis.Redis) -> dict[str, int]:
-    found: Any = client.info("commandstats")
-    return {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in found.items()}
+    info: Any = client.info("commandstats")
+    return {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in info.items()}
 
 
 @rows("states", [5, 500])

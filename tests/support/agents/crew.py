@@ -133,35 +133,35 @@ class Crew:
             return replace(answer, given=self.world.given(self.run, answer.state))
         return answer
 
-    def answer(self, held: Held) -> None:
+    def answer(self, document: Held) -> None:
         """Do what was prepared for this call; its answer is used up only if it took effect."""
-        answer = self.mocks.take(held.name, held.given)
-        self.task_calls.append({"state": held.name, "path": held.state, "input": held.given})
-        request = self.request(held, answer)
+        answer = self.mocks.take(document.name, document.given)
+        self.task_calls.append({"state": document.name, "path": document.state, "input": document.given})
+        request = self.request(document, answer)
         if request is None:
             return  # its time will run out
         if self.luck is not None and self.luck.random() < 0.4:
-            request |= {"owner": held.owner, "claim_ttl_s": self.ttl_s}
-        told = self.fate.call(lambda: self.write(held, request))
-        if told is None and self.fate.strikes(0.5):  # the agent is back and asks again
-            told = self.write(held, request)
-        if told is not None:
-            self.done.append((held, request))
-            self.go_on(held, told)
-        elif self.holds(held):
-            self.mocks.give_back(held.name, answer)
+            request |= {"owner": document.owner, "claim_ttl_s": self.ttl_s}
+        write = self.fate.call(lambda: self.write(document, request))
+        if write is None and self.fate.strikes(0.5):  # the agent is back and asks again
+            write = self.write(document, request)
+        if write is not None:
+            self.done.append((document, request))
+            self.go_on(document, write)
+        elif self.holds(document):
+            self.mocks.give_back(document.name, answer)
             self.task_calls.pop()
-            self.lost.append(held)
+            self.lost.append(document)
 
     def answer_from_outside(self) -> bool:
         """Answer for a state that waits without an agent; return True if there was such a state."""
         for path, doc in self.world.docs(self.run).items():
             if not doc.waits_outside:
                 continue
-            given = self.world.given(self.run, path)
+            value = self.world.given(self.run, path)
             name = split(path)[1]
-            answer = self.mocks.take(name, given)
-            self.task_calls.append({"state": name, "path": path, "input": given})
+            answer = self.mocks.take(name, value)
+            self.task_calls.append({"state": name, "path": path, "input": value})
             if "output" not in answer and (answer.get("timed_out") or answer.get("never")):
                 return False  # its time will run out
             wish = Conclusion(
@@ -177,44 +177,44 @@ class Crew:
             return True
         return False
 
-    def go_on(self, before: Held, told: Updated | Refusal) -> None:
+    def go_on(self, before: Held, updated: Updated | Refusal) -> None:
         """Hold what the completion leased as well."""
-        claimed = told.claimed if isinstance(told, Updated) else None
+        claimed = updated.claimed if isinstance(updated, Updated) else None
         if claimed is not None and claimed.doc.lease.token is not None:
-            given = self.world.given(self.run, claimed.state) if claimed.given is None else claimed.given
-            held = Held(state=claimed.state, owner=before.owner, token=claimed.doc.lease.token, given=given)
-            self.held.append(held)
+            value = self.world.given(self.run, claimed.state) if claimed.given is None else claimed.given
+            document = Held(state=claimed.state, owner=before.owner, token=claimed.doc.lease.token, given=value)
+            self.held.append(document)
 
-    def request(self, held: Held, answer: Answer) -> dict[str, Any] | None:
+    def request(self, holding: Held, answer: Answer) -> dict[str, Any] | None:
         """The output of the holder; None if it never completes although its time is limited."""
         if "output" in answer:
             return {"status": Status.SUCCEEDED, "output": answer["output"]}
         if answer.get("timed_out") or answer.get("never"):
-            doc = self.world.doc(self.run, held.state)
+            doc = self.world.doc(self.run, holding.state)
             if doc.deadline is not None or doc.heartbeat_s is not None:
                 return None
             answer = {"error": "States.Timeout", **answer}
         return {"status": Status.FAILED, "error": answer.get("error"), "cause": answer.get("cause")}
 
-    def write(self, held: Held, request: dict[str, Any]) -> Updated | Refusal:
-        return self.world.update(self.run, held.state, held.token, **request)
+    def write(self, holding: Held, request: dict[str, Any]) -> Updated | Refusal:
+        return self.world.update(self.run, holding.state, holding.token, **request)
 
-    def holds(self, held: Held) -> bool:
-        found = self.world.known(self.run, held.state).get(held.state)
-        return found is not None and found.lease.token == held.token
+    def holds(self, holding: Held) -> bool:
+        result = self.world.known(self.run, holding.state).get(holding.state)
+        return result is not None and result.lease.token == holding.token
 
     # Time
 
     def let_time_run(self) -> bool:
         """Advance to the next time at which the timer loop must look, and let it look."""
         self.idle += 1
-        found = ahead.until_next(self.world, self.run)
-        if not found and self.fate.deaths and self.idle < _MOST_IDLE:
+        until_next = ahead.until_next(self.world, self.run)
+        if not until_next and self.fate.deaths and self.idle < _MOST_IDLE:
             return True  # who could have taken a state died over it: the next one comes
         where = f"{self.world.statuses(self.run)}; listed: {ahead.timers(self.world, self.run)}; lost: {self.lost}"
-        assert found, f"the run is stuck: {where}"
+        assert until_next, f"the run is stuck: {where}"
         assert self.idle < _MOST_IDLE, f"the clock goes round in circles: {where}"
-        for member in found:
+        for member in until_next:
             self.fate.call(lambda member=member: ahead.look_at(self.world, self.run, member))  # type: ignore[misc]
         return True
 
@@ -222,18 +222,18 @@ class Crew:
 
     def ending(self) -> dict[str, Any]:
         meta = self.world.meta(self.run)
-        found = {"status": _ENDS[RunStatus(meta["status"])], "trace": trace(self.world, self.run)}
-        result = ("output",) if found["status"] == "SUCCEEDED" else ("error", "cause")
-        return {**found, **{name: meta.get(name) for name in result}, "task_calls": self.task_calls}
+        outcome = {"status": _ENDS[RunStatus(meta["status"])], "trace": trace(self.world, self.run)}
+        result = ("output",) if outcome["status"] == "SUCCEEDED" else ("error", "cause")
+        return {**outcome, **{name: meta.get(name) for name in result}, "task_calls": self.task_calls}
 
 
 def trace(world: World, run: str) -> list[dict[str, Any]]:
     """The states entered, left, tried again and failed, as far as the run's history tells."""
-    found: list[dict[str, Any]] = []
+    trace: list[dict[str, Any]] = []
     inside: set[str] = set()
 
     def note(event: str, path: str) -> None:
-        found.append({"event": event, "state": split(path)[1], "path": path})
+        trace.append({"event": event, "state": split(path)[1], "path": path})
 
     for happening in world.history_of(run):
         path = happening.state or ""
@@ -248,4 +248,4 @@ def trace(world: World, run: str) -> list[dict[str, Any]]:
             inside.discard(path)
             well = happening.type == "StateSucceeded" or "caught_by" in happening.data
             note("exited" if well else "failed", path)
-    return found
+    return trace

@@ -16,14 +16,14 @@ Answer = Mapping[str, Any]
 
 class Mocks:
     def __init__(self, answers: Mapping[str, Iterable[Answer]] | None = None) -> None:
-        self._answers = {name: list(found) for name, found in (answers or {}).items()}
+        self._answers = {name: list(answer) for name, answer in (answers or {}).items()}
 
-    def take(self, name: str, given: Any) -> Answer:
+    def take(self, name: str, output: Any) -> Answer:
         """The next answer of this task to this input; a task without one hands its input back."""
         answers = self._answers.get(name, [])
-        exact = (number for number, answer in enumerate(answers) if "input" in answer and answer["input"] == given)
+        exact = (number for number, answer in enumerate(answers) if "input" in answer and answer["input"] == output)
         number = next(exact, 0)
-        return answers.pop(number) if answers else {"output": given, "unprepared": True}
+        return answers.pop(number) if answers else {"output": output, "unprepared": True}
 
     def give_back(self, name: str, answer: Answer) -> None:
         """No caller received this answer: the next call gets it."""
@@ -38,6 +38,6 @@ class Files:
         self.texts = dict(texts or {})
         self.read_count = 0
 
-    def read(self, wanted: NeedItems) -> Any:
+    def read(self, need_items: NeedItems) -> Any:
         self.read_count += 1
-        return bring(wanted, GivenFiles(texts=self.texts))
+        return bring(need_items, GivenFiles(texts=self.texts))

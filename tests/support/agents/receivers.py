@@ -38,24 +38,24 @@ class Receiver:
         self.next.extend(Response(status_code=status, headers=headers) for status in statuses)
 
     def events(self, secrets: Any, **more: Any) -> list[WebhookEvent]:
-        return [verify(one.headers, one.body, secrets, **more) for one in self.came]
+        return [verify(came.headers, came.body, secrets, **more) for came in self.came]
 
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    found = Receiver()
-    found.hold.set()
+    receiver = Receiver()
+    receiver.hold.set()
 
     async def take(request: Request) -> Response:
-        found.came.append(Came(headers=dict(request.headers), body=await request.body()))
-        while not found.hold.is_set():
+        receiver.came.append(Came(headers=dict(request.headers), body=await request.body()))
+        while not receiver.hold.is_set():
             await _turn()
-        return found.next.pop(0) if found.next else Response(status_code=204)
+        return receiver.next.pop(0) if receiver.next else Response(status_code=204)
 
     with serving(Starlette(routes=[Route("/{path:path}", take, methods=["GET", "POST"])])) as base:
-        found.url = f"{base}/hook"
-        yield found
-        found.hold.set()
+        receiver.url = f"{base}/hook"
+        yield receiver
+        receiver.hold.set()
 
 
 async def _turn() -> None:

@@ -46,7 +46,7 @@ def worker(
     lease_ttl_s: int = 30,
     witness: Witness | None = None,
 ) -> Worker:
-    named = functions or {"A": lambda given: given}
+    named = functions or {"A": lambda value: value}
     return Worker(tools, "me", named, lease_ttl_s=lease_ttl_s, wait_s=0, pause_s=0.001, witness=witness)
 
 
@@ -59,7 +59,7 @@ def report(function: TaskFunction) -> dict[str, Any]:
 
 
 def failing(error: Exception) -> TaskFunction:
-    def fail(given: Any) -> Any:
+    def fail(value: Any) -> Any:
         raise error
 
     return fail
@@ -72,9 +72,9 @@ def claimed(state: str) -> Answer:
 class Inbox:
     """Hands out what the test put in, then stops the worker."""
 
-    def __init__(self, *found: Answer | DcfError) -> None:
+    def __init__(self, *answer: Answer | DcfError) -> None:
         self.stop = threading.Event()
-        self._found = list(found)
+        self._found = list(answer)
 
     def __call__(self, **_: Any) -> Answer:
         answer = self._found.pop(0)

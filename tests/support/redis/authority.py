@@ -34,9 +34,9 @@ class Authority:
 
 def new_authority(directory: Path) -> Authority:
     directory.mkdir(mode=0o700)
-    found = Authority(directory, trustme.CA(organization_name=f"authority {directory.name}"))
-    found.certifier.cert_pem.write_to_path(found.certificate)
-    return found
+    authority = Authority(directory, trustme.CA(organization_name=f"authority {directory.name}"))
+    authority.certifier.cert_pem.write_to_path(authority.certificate)
+    return authority
 
 
 @contextmanager

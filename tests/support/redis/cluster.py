@@ -67,8 +67,8 @@ class Node:
             "--cluster-require-full-coverage",
             "no",
         )
-        kept = ("--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0")
-        command = [*self.host.within, SERVER, *port, *cluster, *kept, *MODULES, *self.options]
+        stored = ("--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0")
+        command = [*self.host.within, SERVER, *port, *cluster, *stored, *MODULES, *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.is_over() or listens(self.port, self.address))
 
@@ -79,10 +79,10 @@ class Node:
     def is_own(self) -> bool:
         """Whether it is this node that answers at its port."""
         try:
-            found = self.ask("INFO", "server")
+            answer = self.ask("INFO", "server")
         except redis.RedisError:
             return False
-        return not self.is_over() and self.process is not None and found["process_id"] == self.process.pid
+        return not self.is_over() and self.process is not None and answer["process_id"] == self.process.pid
 
     def kill(self) -> None:
         if self.process is not None:
@@ -131,8 +131,8 @@ class Cluster:
 
     def refusals(self) -> list[str]:
         """The commands that dcf tried and may not call."""
-        found = [one for node in self.alive() for one in map(_pairs, node.ask("ACL", "LOG"))]
-        return [f"{one['object']} ({one['context']})" for one in found if one["username"] == "dcf"]
+        result = [item for node in self.alive() for item in map(_pairs, node.ask("ACL", "LOG"))]
+        return [f"{item['object']} ({item['context']})" for item in result if item["username"] == "dcf"]
 
     def alive(self) -> list[Node]:
         return [node for node in self.nodes if node.process is not None]
@@ -141,13 +141,13 @@ class Cluster:
         return [node for node in self.alive() if node.ask("ROLE")[0] == "master" and self._has_slots(node)]
 
     def owner(self, slot: int) -> Node:
-        for first, last, *found in self._slots():
+        for first, last, *result in self._slots():
             if first <= slot <= last:
-                return next(node for node in self.nodes if node.port == found[0][1])
+                return next(node for node in self.nodes if node.port == result[0][1])
         raise LookupError(slot)
 
     def replica_of(self, node: Node) -> Node:
-        return next(one for one in self.alive() if one is not node and f"slave {node.node_id}" in _myself(one))
+        return next(item for item in self.alive() if item is not node and f"slave {node.node_id}" in _myself(item))
 
     def move(self, slot: int, to: Node, *, at_once: int = 10, pause_s: float = 0.0) -> None:
         """Move a slot and its keys to another primary, as resharding does: N keys at once, and then a pause."""
@@ -204,9 +204,9 @@ class Cluster:
     def _sees_all(self, node: Node) -> bool:
         if "cluster_state:ok" not in node.ask("CLUSTER", "INFO"):
             return False
-        leading = {one.port for one in self.alive() if one.ask("ROLE")[0] == "master"}
+        leading = {node.port for node in self.alive() if node.ask("ROLE")[0] == "master"}
         ranges: Sequence[Any] = node.ask("CLUSTER", "SLOTS")
-        served: int = sum(last - first + 1 for first, last, found, *_ in ranges if found[1] in leading)
+        served: int = sum(last - first + 1 for first, last, result, *_ in ranges if result[1] in leading)
         return served == SLOTS
 
     def is_in_step(self) -> bool:
@@ -222,11 +222,11 @@ class Cluster:
         wait_until(self.is_whole)
 
     def _slots(self) -> Sequence[Any]:
-        found: Sequence[Any] = self.alive()[0].ask("CLUSTER", "SLOTS")
-        return found
+        reply: Sequence[Any] = self.alive()[0].ask("CLUSTER", "SLOTS")
+        return reply
 
     def _has_slots(self, node: Node) -> bool:
-        return any(found[0][1] == node.port for _, _, *found in self._slots())
+        return any(result[0][1] == node.port for _, _, *result in self._slots())
 
 
 class ClusterOnlooker(ClusterConnections):
@@ -236,8 +236,8 @@ class ClusterOnlooker(ClusterConnections):
         if commands[0][0] != "KEYS":
             return super().send(*commands)
         placed = [("KEYS", cluster_key(str(pattern))) for _, pattern in commands]
-        found = [key for server in self.servers() for reply in server.send(*placed) for key in reply]
-        return [[self.named(key).encode() for key in found]]
+        keys = [key for server in self.servers() for reply in server.send(*placed) for key in reply]
+        return [[self.named(key).encode() for key in keys]]
 
 
 def onlooker_of(cluster: Cluster) -> ClusterOnlooker:
@@ -265,21 +265,21 @@ def redis_cluster(
     directory.mkdir(mode=0o700, exist_ok=True)
     login = ("--masteruser", ADMIN, "--masterauth", passwords[ADMIN])
     users = ("--aclfile", str(acl_file(directory, passwords)), "--acllog-max-len", "1000")
-    given = (*login, *users, *options)
+    value = (*login, *users, *options)
     folders = [directory / f"node-{number}" for number in range(2 * size)]
     nodes = [
-        Node(free_port(), folder, passwords[ADMIN], given, host=host)
+        Node(free_port(), folder, passwords[ADMIN], value, host=host)
         for folder, host in zip(folders, cycle(hosts), strict=False)
     ]
-    found = Cluster(nodes, passwords)
+    cluster = Cluster(nodes, passwords)
     try:
         for node in nodes:
             _start(node)
             node.node_id = node.ask("CLUSTER", "MYID")
         _introduce(nodes, size, serving or size)
-        wait_until(lambda: found.is_whole() and all(_is_in_step(node) for node in nodes[size:]))
-        yield found
-        refused = found.refusals()
+        wait_until(lambda: cluster.is_whole() and all(_is_in_step(node) for node in nodes[size:]))
+        yield cluster
+        refused = cluster.refusals()
     finally:
         for node in nodes:
             node.kill()
@@ -333,6 +333,6 @@ def _has_all(node: Node, nodes: Sequence[Node]) -> bool:
     kind, *role = node.ask("ROLE")
     if kind == "master":
         return True
-    primary = next(one for one in nodes if one.port == role[1])
+    primary = next(node for node in nodes if node.port == role[1])
     reached = primary.ask("ROLE")[1]
     return role[2] == "connected" and bool(node.ask("ROLE")[-1] >= reached)

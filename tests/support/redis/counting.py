@@ -26,8 +26,8 @@ class CountingPool(PoolBetween):
 
     def _counted(self, packet: bytes) -> bytes:
         commands = list(parsed_commands(packet))
-        self.packets.append([found[0].decode() for found in commands])
-        self.watched += [found[1:] for found in commands if found[0] == b"WATCH"]
+        self.packets.append([command[0].decode() for command in commands])
+        self.watched += [command[1:] for command in commands if command[0] == b"WATCH"]
         self.traffic.append(len(packet))
         return packet
 
@@ -39,9 +39,9 @@ class CountingPool(PoolBetween):
     @contextmanager
     def counted(self) -> Iterator[list[list[str]]]:
         """The packets sent inside the block (read them after it)."""
-        before, found = len(self.packets), list[list[str]]()
-        yield found
-        found += self.packets[before:]
+        before, result = len(self.packets), list[list[str]]()
+        yield result
+        result += self.packets[before:]
 
 
 def _bytes_in(reply: Any) -> int:

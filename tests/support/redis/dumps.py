@@ -66,7 +66,7 @@ def _sorted_set(client: Client, key: bytes) -> list[list[Any]]:
 
 def _stream(client: Client, key: bytes) -> dict[str, Any]:
     entries = [[_text(at), _pairs(fields)] for at, fields in client.xrange(key)]
-    groups = [_group(client, key, one) for one in client.xinfo_groups(key)]
+    groups = [_group(client, key, xinfo_group) for xinfo_group in client.xinfo_groups(key)]
     return {"entries": entries, "last": _text(client.xinfo_stream(key)["last-generated-id"]), "groups": groups}
 
 
@@ -76,7 +76,7 @@ def _pairs(fields: Mapping[bytes, bytes]) -> dict[str, str]:
 
 def _group(client: Client, key: bytes, group: Mapping[str, Any]) -> dict[str, Any]:
     pending = client.xpending_range(key, group["name"], "-", "+", 1000) if group["pending"] else []
-    taken = [[_text(one["message_id"]), _text(one["consumer"])] for one in pending]
+    taken = [[_text(arrival["message_id"]), _text(arrival["consumer"])] for arrival in pending]
     return {"name": _text(group["name"]), "last": _text(group["last-delivered-id"]), "pending": taken}
 
 
@@ -93,7 +93,7 @@ def _write_stream(client: Client, key: str, value: Mapping[str, Any]) -> None:
 
 
 def _write_hash(client: Client, key: str, value: Mapping[str, str]) -> None:
-    client.hset(key, mapping={_bytes(name): _bytes(one) for name, one in value.items()})
+    client.hset(key, mapping={_bytes(name): _bytes(item) for name, item in value.items()})
 
 
 def _write_sorted_set(client: Client, key: str, value: Iterable[tuple[str, float]]) -> None:

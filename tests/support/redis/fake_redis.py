@@ -117,8 +117,8 @@ def parsed_commands(packet: bytes) -> Iterator[Command]:
     """The commands in a packet, as tuples of bytes."""
     reader = hiredis.Reader()
     reader.feed(packet)
-    while (found := reader.gets()) is not False:
-        yield tuple(found)
+    while (gets := reader.gets()) is not False:
+        yield tuple(gets)
 
 
 def _compact(value: Any) -> bytes:

@@ -48,12 +48,12 @@ class Outlet(PoolBetween):
         return packet
 
     def _lose(self) -> None:
-        gone = [("DEL", key) for key in self._keys()]
-        self._onlooker.send(*gone, *(("RESTORE", key, 0, text) for key, text in self._kept.items()))
+        removed = [("DEL", key) for key in self._keys()]
+        self._onlooker.send(*removed, *(("RESTORE", key, 0, text) for key, text in self._kept.items()))
 
     def _keys(self) -> list[bytes]:
-        (found,) = self._onlooker.send(("KEYS", f"[cd]p:wf:{self._of}*"))
-        return list(found)
+        (result,) = self._onlooker.send(("KEYS", f"[cd]p:wf:{self._of}*"))
+        return list(result)
 
 
 def _as_it_is(reply: Any) -> Any:

@@ -120,8 +120,8 @@ class Proxy:
             requests.feed(data)
             packet += data
             commands: list[Command] = []
-            while (found := requests.gets()) is not False:
-                commands.append(tuple(found))
+            while (gets := requests.gets()) is not False:
+                commands.append(tuple(gets))
             if requests.has_data() or not commands:
                 continue
             if not self._forward(commands, packet, client, server):

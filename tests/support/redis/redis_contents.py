@@ -53,5 +53,5 @@ class Kept:
 
 def changed(before: Mapping[str, Kept], after: Mapping[str, Kept]) -> set[str]:
     """The keys that are new, hold something else, or are gone although they do not expire."""
-    gone = {key for key in before.keys() - after.keys() if not before[key].expires}
-    return gone | {key for key, found in after.items() if before.get(key) != found}
+    keys = {key for key in before.keys() - after.keys() if not before[key].expires}
+    return keys | {key for key, result in after.items() if before.get(key) != result}

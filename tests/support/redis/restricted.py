@@ -56,25 +56,25 @@ class RestrictedRedis:
         A key that dcf may not write is an error where only dcf writes.
         """
         with self.admin() as admin:
-            found = admin.keys()
+            result = admin.keys()
             with admin.pipeline(transaction=False) as each:  # one key at a time: they are of many slots
-                for key in found:
+                for key in result:
                     if not key.startswith(_DOCUMENTS):
                         each.unlink(key)
                 each.execute()
             if self.is_whole_site:
                 admin.set(keys.SWEEP, "never")  # each test takes its runs off the clock's list
-                assert_keys_are_ours(found)
+                assert_keys_are_ours(result)
 
     def refusals(self, user: str = "dcf") -> list[str]:
         """The commands that this user tried and may not call."""
         with self.admin() as admin:
-            return [f"{one['object']} ({one['context']})" for one in admin.acl_log() if one["username"] == user]
+            return [f"{item['object']} ({item['context']})" for item in admin.acl_log() if item["username"] == user]
 
 
-def assert_keys_are_ours(found: Iterable[str]) -> None:
+def assert_keys_are_ours(result: Iterable[str]) -> None:
     """Fail for a key that dcf may not write."""
-    strange = [key for key in found if not key.startswith(("cp:", "dp:", "doc:"))]
+    strange = [key for key in result if not key.startswith(("cp:", "dp:", "doc:"))]
     assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
 
 
@@ -91,39 +91,39 @@ def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterato
     Its own directory is next to `directory` and its name begins with it, since several folders may use a fixture.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"{directory.name}-", dir=directory.parent))
-    found = RestrictedRedis(
+    server = RestrictedRedis(
         socket=directory / "redis.sock",
         passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
         is_whole_site=is_whole_site,
     )
-    acl = acl_file(directory, found.passwords)
-    options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
+    acl = acl_file(directory, server.passwords)
+    options = ["--port", "0", "--unixsocket", str(server.socket), "--dir", str(directory), "--appendonly", "yes"]
     options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", *MODULES]
     if "DCF_CHECK_SLOTS" in os.environ:
         options += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "500"]
     with running(*options):
-        wait_until(lambda: listens(found.socket))
+        wait_until(lambda: listens(server.socket))
         if "DCF_CHECK_SLOTS" in os.environ:
-            with found.admin() as admin_client:
+            with server.admin() as admin_client:
                 admin_client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
                 wait_until(lambda: _serves(admin_client))
-        found.empty()
-        with found.admin() as admin_client:
+        server.empty()
+        with server.admin() as admin_client:
             admin_client.set(keys.DOCUMENT_FORM, STORED.name)
-        RUNNING.append(found)
-        yield found
-        RUNNING.remove(found)
-        found.empty()
-        refused = found.refusals()
+        RUNNING.append(server)
+        yield server
+        RUNNING.remove(server)
+        server.empty()
+        refused = server.refusals()
     assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
 
 
 def acl_file(directory: Path, passwords: dict[str, str]) -> Path:
     """Write the users of a deployment, and an administrator."""
-    found = directory / "users.acl"
+    acl_file = directory / "users.acl"
     admin = f"user {_ADMIN} on #{digest(passwords[_ADMIN])} ~* &* +@all\n"
-    found.write_text(rendered(USERS.read_text("utf-8"), passwords) + admin)
-    return found
+    acl_file.write_text(rendered(USERS.read_text("utf-8"), passwords) + admin)
+    return acl_file
 
 
 def _serves(client: redis.Redis) -> bool:
@@ -139,7 +139,7 @@ def rendered(users: str, passwords: dict[str, str], *, with_json: bool = STORED.
     users = users if with_json else re.sub(r" \+json\.[a-z]*", "", users)
     lines = [line for line in users.replace("\\\n", "").splitlines() if line and not line.startswith("#")]
     text = "\n".join(re.sub(" +", " ", line) for line in lines) + "\n"
-    return re.sub(r"\{(\w+)\}", lambda found: digest(passwords[found[1]]), text)
+    return re.sub(r"\{(\w+)\}", lambda match: digest(passwords[match[1]]), text)
 
 
 def digest(password: str) -> str:

@@ -41,7 +41,12 @@ def _exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply
     group: set[int] | None = None
     for command in commands:
         if command[0] in _OF_TESTS:
-            placed.append((command[0], *(cluster_key(one) if isinstance(one, str) else one for one in command[1:])))
+            placed.append(
+                (
+                    command[0],
+                    *(cluster_key(command) if isinstance(command, str) else command for command in command[1:]),
+                )
+            )
             continue
         try:
             words, slot = on_cluster(command)
@@ -56,10 +61,10 @@ def _exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply
         elif group is not None and slot is not None:
             group.add(slot)
             if len(group) > 1:
-                _report(f"MULTI with {len(group)} slots: {[one[:2] for one in commands]}")
+                _report(f"MULTI with {len(group)} slots: {[command[:2] for command in commands]}")
                 raise AssertionError("a transaction of several slots")
     replies = _sent(connection, placed)
-    return [_plain(*one) for one in zip(commands, replies, strict=True)]
+    return [_plain(*item) for item in zip(commands, replies, strict=True)]
 
 
 def _plain(command: Command, reply: Reply) -> Reply:
@@ -67,13 +72,13 @@ def _plain(command: Command, reply: Reply) -> Reply:
         return [plain_key(key.decode()).encode() for key in reply]
     if command[0] != "SCAN" or isinstance(reply, Exception):
         return reply
-    cursor, found = reply
-    return [cursor, [plain_key(key.decode()).encode() for key in found]]
+    cursor, result = reply
+    return [cursor, [plain_key(key.decode()).encode() for key in result]]
 
 
-def _report(what: str) -> None:
+def _report(subject: str) -> None:
     with Path(os.environ["DCF_CHECK_SLOTS"]).open("a") as file:
-        file.write(f"{os.environ.get('PYTEST_CURRENT_TEST', '?')}\t{what}\n")
+        file.write(f"{os.environ.get('PYTEST_CURRENT_TEST', '?')}\t{subject}\n")
 
 
 sending.exchange = _exchange

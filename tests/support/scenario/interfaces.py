@@ -42,13 +42,13 @@ def words_of(verb: Verb, command: Command, at: Things) -> list[str]:
     if command.function is not None:
         return OWN_WORDS[command.function](at)
     arguments = CALLS[verb.name](at)
-    given = [
+    sent = [
         (item, arguments[item.tool_name])
         for item in verb.parameters
         if item.name not in command.fixed and arguments.get(item.tool_name) is not None
     ]
-    positional = [word for item, value in given if not _is_option(command, item) for word in _texts(item, value, at)]
-    options = [word for item, value in given if _is_option(command, item) for word in _option(item, value, at)]
+    positional = [word for item, value in sent if not _is_option(command, item) for word in _texts(item, value, at)]
+    options = [word for item, value in sent if _is_option(command, item) for word in _option(item, value, at)]
     return [*options, *(["--yes"] if command.question else []), "--", *positional]
 
 
@@ -84,8 +84,8 @@ def record_of_tool(
     """Return the record of the answer of a tool, called as the command calls it."""
     fixed = {} if command is None else command.fixed
     sent = {item.tool_name: fixed[item.name] for item in verb.parameters if item.name in fixed}
-    wanted = {name: value for name, value in {**CALLS[verb.name](at), **sent}.items() if value is not None}
-    answer = call(verb.name, **wanted)
+    values = {name: value for name, value in {**CALLS[verb.name](at), **sent}.items() if value is not None}
+    answer = call(verb.name, **values)
     assert answer["code"] == "ok", answer
     return {name: answer[name] for name in verb.record.__dataclass_fields__ if name in answer}
 

@@ -135,10 +135,10 @@ class Things:
     @cached_property
     def question(self) -> str:
         """The id of a question that the worker of the run asked."""
-        asked = self._ask(
+        reply = self._ask(
             "ask_question", workflow_id=self.run, state="Only", lease_token=self.token, question="EUR or USD?"
         )
-        return str(asked["question_id"])
+        return str(reply["question_id"])
 
     @cached_property
     def grown(self) -> str:

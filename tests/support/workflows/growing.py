@@ -59,7 +59,7 @@ class Server:
     def try_add(
         self, run: str, *units: Unit, owner: str = "w", token: str | None = None, request_id: str | None = None
     ) -> Added | Refusal:
-        wish = AddUnits(units=read_units([dict(one) for one in units]), owner=owner, token=token or new_token())
+        wish = AddUnits(units=read_units([dict(unit) for unit in units]), owner=owner, token=token or new_token())
         return self.growing.add_units(run, wish, request_id=request_id)
 
     def add(self, run: str, *units: Unit, **options: Any) -> Added:
@@ -100,13 +100,13 @@ class Server:
 
 def check(server: Server, run: str) -> None:
     """The invariants of a run that grows at every moment; open states of an ended run are not looked at."""
-    units, found = server.snapshot(run)
-    docs, growth = found.states, found.part(GROWTH)
+    units, result = server.snapshot(run)
+    docs, growth = result.states, result.part(GROWTH)
     assert growth is not None
-    assert found.meta is not None
+    assert result.meta is not None
     assert set(docs) == set(units.by_name), "every unit has its document"
     assert growth.units == len(units.by_name)
-    if found.meta.status is not RunStatus.RUNNING:
+    if result.meta.status is not RunStatus.RUNNING:
         return
     containers: list[str | None] = [None, *(name for name, unit in units.by_name.items() if unit.is_group)]
     for group in containers:
@@ -114,7 +114,7 @@ def check(server: Server, run: str) -> None:
         left = [name for name in inside if docs[name].status not in WELL]
         assert growth.of(group).open == len(left), f"what is open in {group}: {left}"
     for name in units.by_name:
-        below = [one for one in units.children.get(name, ()) if docs[one].status not in WELL]
+        below = [item for item in units.children.get(name, ()) if docs[item].status not in WELL]
         assert growth.children.get(name, 0) == len(below), f"what is open below {name}"
     assert not growth.run.is_done, "a run that is sealed and done is over"
     timers = set(server.world.store.open_states(run))
@@ -125,9 +125,9 @@ def check(server: Server, run: str) -> None:
 def _check_one(
     name: str, doc: StateDoc, docs: Mapping[str, StateDoc], units: Units, *, is_done: bool, is_timed: bool
 ) -> None:
-    well = {one for one in units.waits[name] if docs[one].status in WELL}
+    well = {wait for wait in units.waits[name] if docs[wait].status in WELL}
     if not doc.status.is_terminal:
-        assert {one for one, epoch in doc.waits_for.items() if epoch} == well, f"{name} waits for what is not done"
+        assert {item for item, epoch in doc.waits_for.items() if epoch} == well, f"{name} waits for what is not done"
         assert set(doc.waits_for) == set(units.waits[name])
     if units.by_name[name].is_group:
         assert (doc.status in WELL) == (is_done and well == set(units.waits[name])), f"the group {name}"

@@ -54,7 +54,7 @@ def broken(name: str | None = "Broken", **more: Any) -> Document:
 
 def echoes(inputs: Iterable[Any]) -> list[Document]:
     """Answers for just these inputs, so that no other answer serves them."""
-    return [{"input": given, "output": given} for given in inputs]
+    return [{"input": output, "output": output} for output in inputs]
 
 
 def case(name: str, states: Document, run_input: Any = None, **mocks: Any) -> Document:
@@ -78,7 +78,7 @@ def _rounds() -> Document:
         "Done": END,
     }
     rounds = [{"again": True, "items": [1, 2, 3, 4, 5]}, {"again": True, "items": [7]}, {"again": False}]
-    return case("rounds", states, {"items": [1, 2]}, Check=[{"output": found} for found in rounds])
+    return case("rounds", states, {"items": [1, 2]}, Check=[{"output": output} for output in rounds])
 
 
 def _loops() -> Document:
@@ -98,9 +98,9 @@ def _variables() -> Document:
         "Each": each(inner, "Both"),
         "Both": parallel({"One": task(Output="{% $factor %}")}, {"Two": task(Output="{% $sum($states.result[0]) %}")}),
     }
-    found = case("variables", states, [1, 2, 3])
-    found["definition"]["QueryLanguage"] = "JSONata"
-    return found
+    document = case("variables", states, [1, 2, 3])
+    document["definition"]["QueryLanguage"] = "JSONata"
+    return document
 
 
 def _timed_out() -> Document:

@@ -31,17 +31,17 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
     folder = Path(tempfile.mkdtemp(prefix="dcfa-", dir="/tmp"))
-    with opened(folder) as found:
-        yield found
+    with opened(folder) as result:
+        yield result
     shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
 def onlooker(site: Site) -> Iterator[Application]:
     """The same Redis: makes keys, and looks at runs; it does nothing for any agent."""
-    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as found:
-        found.keys.create(tuple(Scope), agent_id=None, label=None, life_s=None)
-        yield found
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as application:
+        application.keys.create(tuple(Scope), agent_id=None, label=None, life_s=None)
+        yield application
 
 
 @pytest.fixture(scope="session")

@@ -27,22 +27,22 @@ class HowToStart:
     agents: str
     input: str
 
-    def arguments(self, workflow: Json, agents: Json, given: Json) -> dict[str, Json]:
-        found = {self.workflow: workflow, self.agents: agents, self.input: given}
-        return {name: value for name, value in found.items() if value is not None}
+    def arguments(self, workflow: Json, agents: Json, sent: Json) -> dict[str, Json]:
+        result = {self.workflow: workflow, self.agents: agents, self.input: sent}
+        return {name: value for name, value in result.items() if value is not None}
 
 
 async def read_the_page(seat: Seat) -> HowToStart:
     """Find the tool that tells how a workflow is written, and read how one is started."""
-    told = await seat.call(seat.tool_for("how a workflow is written"))
-    tool, workflow, agents, given = HOW_TO_START.findall(told["language"])[0]
+    details = await seat.call(seat.tool_for("how a workflow is written"))
+    tool, workflow, agents, value = HOW_TO_START.findall(details["language"])[0]
     return HowToStart(
-        page=told["language"],
-        agents_seen=tuple(told["agents"]),
+        page=details["language"],
+        agents_seen=tuple(details["agents"]),
         tool=tool,
         workflow=workflow,
         agents=agents,
-        input=given,
+        input=value,
     )
 
 
@@ -76,8 +76,8 @@ class Worker:
                 self.empty_waits += 1
             elif "work" not in answer:
                 acknowledged = {"ack_message_id": answer["message_id"]}
-                kept = self.idle_events if answer["event"].get("type") == "workflow_event" else self.ended
-                kept.append(answer["event"])
+                idle_events = self.idle_events if answer["event"].get("type") == "workflow_event" else self.ended
+                idle_events.append(answer["event"])
             await self.finish(answer)
 
     async def finish(self, answer: Mapping[str, Json]) -> None:
@@ -88,8 +88,8 @@ class Worker:
                 answer = await self.seat.follow(answer, {"output_json": self.do(work)})
             except Failure as failure:
                 step = answer["next"][0]
-                told = {"new_status": "failed", "error_name": str(failure), "error_message": "It cannot be done."}
-                sent = {name: value for name, value in step["arguments"].items() if name != "output_json"} | told
+                details = {"new_status": "failed", "error_name": str(failure), "error_message": "It cannot be done."}
+                sent = {name: value for name, value in step["arguments"].items() if name != "output_json"} | details
                 answer = await self.seat.call(step["tool"], **sent)
 
     @property

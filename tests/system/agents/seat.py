@@ -34,8 +34,8 @@ class Exchange:
         return str(self.answer["code"]) != "ok"
 
     def __str__(self) -> str:
-        told = {name: self.answer.get(name) for name in ("error", "hint", "next")}
-        return f"{self.tool}({dict(self.arguments)}) -> {told}"
+        details = {name: self.answer.get(name) for name in ("error", "hint", "next")}
+        return f"{self.tool}({dict(self.arguments)}) -> {details}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +50,8 @@ class Seat:
 
     def tool_for(self, purpose: str) -> str:
         """Return the one tool whose description has these words."""
-        (found,) = (name for name, told in self.purposes.items() if purpose in told)
-        return found
+        (tool,) = (name for name, details in self.purposes.items() if purpose in details)
+        return tool
 
     async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
         result = await self.client.call_tool(tool, arguments)
@@ -69,20 +69,20 @@ class Seat:
 
     @property
     def refusals(self) -> list[Exchange]:
-        return [one for one in self.log if one.is_refused]
+        return [item for item in self.log if item.is_refused]
 
     def without_a_legal_next(self) -> list[str]:
         """List the answers that propose a call that cannot be made, and refusals that name none, each with the flaw."""
-        found = ((one, self._dead_end(one)) for one in self.log)
-        return [f"{why}: {one}" for one, why in found if why is not None]
+        result = ((item, self._dead_end(item)) for item in self.log)
+        return [f"{why}: {item}" for item, why in result if why is not None]
 
-    def _dead_end(self, told: Exchange) -> str | None:
+    def _dead_end(self, exchange: Exchange) -> str | None:
         """Return what is wrong with an answer; None if all that it proposes can be called."""
-        listed = told.answer.get("next") or []
-        if listed or not told.is_refused:
+        listed = exchange.answer.get("next") or []
+        if listed or not exchange.is_refused:
             return next(filter(None, map(self.flaw_of, listed)), None)
-        words = set(WORD.findall(told.answer.get("hint") or ""))
-        known = self.purposes.keys() | self.arguments.get(told.tool, frozenset())
+        words = set(WORD.findall(exchange.answer.get("hint") or ""))
+        known = self.purposes.keys() | self.arguments.get(exchange.tool, frozenset())
         return None if words & known else "it names no call"
 
     def flaw_of(self, step: Mapping[str, Json]) -> str | None:

@@ -98,11 +98,11 @@ async def test_the_first_state_moves_after_three_calls_of_the_planner(
 
 
 async def test_a_planner_is_told_who_is_there_to_work(sit: Sit) -> None:
-    planner, one, other = await sit("planner"), await sit("worker"), await sit("worker")
-    for seat in (one, other):
+    planner, first, other = await sit("planner"), await sit("worker"), await sit("worker")
+    for seat in (first, other):
         await seat.call("await_workflow_event", agent_id=seat.agent_id, timeout_s=0)
     how = await read_the_page(planner)
-    assert {one.agent_id, other.agent_id} <= set(how.agents_seen)
+    assert {first.agent_id, other.agent_id} <= set(how.agents_seen)
     assert planner.agent_id not in how.agents_seen
 
 

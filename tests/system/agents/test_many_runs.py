@@ -63,7 +63,7 @@ async def test_no_event_is_about_finished_work_and_a_piece_takes_two_calls(sit: 
     assert [event for worker in workers for event in worker.idle_events] == []
     calls = sum(len(worker.seat.log) - worker.empty_waits for worker in workers)
     assert calls <= 2 * pieces
-    assert [one for worker in workers for one in worker.seat.without_a_legal_next()] == []
+    assert [item for worker in workers for item in worker.seat.without_a_legal_next()] == []
 
 
 async def test_the_holder_in_a_cancelled_run_is_notified_and_late_calls_get_a_next_call(
@@ -74,11 +74,13 @@ async def test_the_holder_in_a_cancelled_run_is_notified_and_late_calls_get_a_ne
     answer = await planner.call(how.tool, **how.arguments(DOCUMENT, {"*": seat.agent_id}, None))
     run = answer["workflow_id"]
     wait = seat.tool_for("Wait for `work`")
-    held = await seat.call(wait, agent_id=seat.agent_id, timeout_s=50)
+    holding = await seat.call(wait, agent_id=seat.agent_id, timeout_s=50)
     await planner.call("cancel_run", workflow_id=run, reason="the conference is off")
-    late = await seat.follow(held, {"output_json": [1, 2]})
+    late = await seat.follow(holding, {"output_json": [1, 2]})
     assert late["code"] == "terminal"
-    told = await seat.follow(late) if late.get("next") else await seat.call(wait, agent_id=seat.agent_id, timeout_s=20)
-    assert "work" not in told
+    follow = (
+        await seat.follow(late) if late.get("next") else await seat.call(wait, agent_id=seat.agent_id, timeout_s=20)
+    )
+    assert "work" not in follow
     assert onlooker.runs.read(run).status == "cancelled"
     assert seat.without_a_legal_next() == []

@@ -34,7 +34,7 @@ async def started(planner: Seat, agent: str, talks: int = 1) -> str:
 
 def assert_legal(*seats: Seat) -> None:
     """Every refusal that these agents got names the next legal call."""
-    dead_ends = [one for seat in seats for one in seat.without_a_legal_next()]
+    dead_ends = [item for seat in seats for item in seat.without_a_legal_next()]
     assert not dead_ends, "\n".join(dead_ends)
 
 
@@ -61,7 +61,7 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
     planner, worker, other = await sit("planner"), await sit("worker"), await sit("worker")
     run = await started(planner, worker.agent_id, talks=2)
     answer = await took(worker)
-    held = {name: answer["work"][name] for name in ("workflow_id", "state", "lease_token")}
+    holding = {name: answer["work"][name] for name in ("workflow_id", "state", "lease_token")}
     place = {"workflow_id": run, "state": answer["work"]["state"]}
     write, take = "update_workflow_control_plane", "acquire_state_lease"
     wrong: list[dict[str, Json]] = [
@@ -74,14 +74,14 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
         {"new_status": "succeeded", "output_json": GOOD, "lease_ttl_s": 0},
     ]
     for sent in wrong:
-        await worker.call(write, **held, **sent)
+        await worker.call(write, **holding, **sent)
     good: dict[str, Json] = {"new_status": "succeeded", "output_json": GOOD}
     await worker.call(write, **place, **good)
-    await worker.call(write, **held | {"lease_token": "mine"}, **good)
-    await worker.call(write, **held | {"state": "Write"}, **good)
-    await worker.call(write, **held | {"state": "Each/7/Write"}, **good)
-    await worker.call(write, **held | {"state": "each/0/write"}, **good)
-    await worker.call(write, **held | {"workflow_id": "no-such-run"}, **good)
+    await worker.call(write, **holding | {"lease_token": "mine"}, **good)
+    await worker.call(write, **holding | {"state": "Write"}, **good)
+    await worker.call(write, **holding | {"state": "Each/7/Write"}, **good)
+    await worker.call(write, **holding | {"state": "each/0/write"}, **good)
+    await worker.call(write, **holding | {"workflow_id": "no-such-run"}, **good)
     await worker.call(write, state=place["state"], **good)
     await worker.call(take, **place, owner_agent_id=worker.agent_id)
     await worker.call(take, **place, owner_agent_id="somebody-else")
@@ -99,9 +99,9 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
     await worker.call("await_workflow_event", agent_id=worker.agent_id, timeout_s=600)
     await worker.call("await_workflow_event", agent_id=worker.agent_id, timeout_s=0, ack_message_id="the last")
     await worker.call("load_skill", skill_json="skill://nobody@1.0.0", agent_id=worker.agent_id)
-    await worker.call("complete_state", **held, output=GOOD)
+    await worker.call("complete_state", **holding, output=GOOD)
     await other.call(take, **place, owner_agent_id=other.agent_id)
-    done = await worker.call(write, **held, **good)
+    done = await worker.call(write, **holding, **good)
     assert done["code"] == "ok", done
     late: list[dict[str, Json]] = [
         {"new_status": "succeeded", "output_json": {"text": "another"}},
@@ -110,9 +110,9 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
         {"output_json": {"text": "in part"}},
     ]
     for sent in late:
-        again = await worker.call(write, **held, **sent)
+        again = await worker.call(write, **holding, **sent)
         assert again["code"] != "ok", "the first result stays, and that is told"
-    await worker.call("renew_state_lease", **held)
+    await worker.call("renew_state_lease", **holding)
     await worker.call(take, **place, owner_agent_id=worker.agent_id)
     await planner.call("cancel_run", workflow_id=run, reason="not wanted")
     await worker.call(take, workflow_id=run, state="Each/1/Write", owner_agent_id=worker.agent_id)

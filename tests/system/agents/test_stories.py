@@ -96,14 +96,15 @@ async def approves(person: Seat) -> Json:
     """Wait for the question, look at it, and answer with the call of `next`."""
     wait = person.tool_for("Wait for `work`")
     while (
-        "event" not in (asked := await person.call(wait, agent_id=person.agent_id, timeout_s=20)) or not asked["event"]
+        "event" not in (request := await person.call(wait, agent_id=person.agent_id, timeout_s=20))
+        or not request["event"]
     ):
         pass
-    assert asked["event"]["type"] == "human_task"
-    shown = await person.follow(asked)
+    assert request["event"]["type"] == "human_task"
+    shown = await person.follow(request)
     assert shown["tasks"][0]["title"] == "Publish the programme?"
     assert shown["tasks"][0]["details"]["text"]
-    return await person.follow(asked, {"choice": "approve"}, at=1)
+    return await person.follow(request, {"choice": "approve"}, at=1)
 
 
 async def hears_of_the_end(planner: Seat, run: str) -> Json:
@@ -111,11 +112,11 @@ async def hears_of_the_end(planner: Seat, run: str) -> Json:
     wait = planner.tool_for("Wait for `work`")
     acknowledged: dict[str, Json] = {}
     while True:
-        told = await planner.call(wait, agent_id=planner.agent_id, timeout_s=20, **acknowledged)
-        event = told.get("event") or {}
+        details = await planner.call(wait, agent_id=planner.agent_id, timeout_s=20, **acknowledged)
+        event = details.get("event") or {}
         if event.get("type") == "run_finished" and event["workflow_id"] == run:
-            return await planner.follow(told)
-        acknowledged = {"ack_message_id": told["message_id"]} if told.get("message_id") else {}
+            return await planner.follow(details)
+        acknowledged = {"ack_message_id": details["message_id"]} if details.get("message_id") else {}
 
 
 async def test_a_programme_is_written_shortened_and_approved_without_a_failed_abstract(
@@ -124,10 +125,10 @@ async def test_a_programme_is_written_shortened_and_approved_without_a_failed_ab
     planner, person = await sit("planner"), await sit("person")
     workers = [Worker(seat=await sit("worker"), do=do) for _ in range(2)]
     how = await read_the_page(planner)
-    agents = {"WriteAbstract": [one.seat.agent_id for one in workers], "*": workers[0].seat.agent_id}
-    asked = how.arguments(programme(person.agent_id), agents, {"talks": TALKS})
+    agents = {"WriteAbstract": [worker.seat.agent_id for worker in workers], "*": workers[0].seat.agent_id}
+    arguments = how.arguments(programme(person.agent_id), agents, {"talks": TALKS})
     async with at_work(*workers):
-        started = await planner.call(how.tool, **asked)
+        started = await planner.call(how.tool, **arguments)
         run = started["workflow_id"]
         assert not [text for text in started["warnings"] if "no agent" in text]
         await approves(person)
@@ -141,8 +142,8 @@ async def test_a_programme_is_written_shortened_and_approved_without_a_failed_ab
     assert (vague["status"], vague["attempts"]) == ("failed", 2), "how often it failed can be read"
     assert "TooVague" in vague["last_error"]
     assert inside["outputs"]["EachTalk/0/WriteAbstract"]["text"].startswith("Leases")
-    seats = [planner, person, *(one.seat for one in workers)]
-    assert [one for seat in seats for one in seat.without_a_legal_next()] == []
+    seats = [planner, person, *(worker.seat for worker in workers)]
+    assert [item for seat in seats for item in seat.without_a_legal_next()] == []
     again = await planner.call("rerun", workflow_id=run, input_json={"talks": [{"title": "Clocks"}]})
     async with at_work(*workers):
         await approves(person)
@@ -159,10 +160,10 @@ async def test_a_talk_is_cancelled_while_somebody_writes_about_it(sit: Sit, onlo
     talks = {"talks": [TALKS[0], TALKS[2]]}
     run = (await planner.call(how.tool, **how.arguments(programme(person.agent_id), agents, talks)))["workflow_id"]
     wait = slow.tool_for("Wait for `work`")
-    held = [await slow.call(wait, agent_id=slow.agent_id, timeout_s=20, request_id=f"next {n}") for n in range(2)]
-    by_title = {answer["work"]["input"]["title"]: answer for answer in held}
+    holding = [await slow.call(wait, agent_id=slow.agent_id, timeout_s=20, request_id=f"next {n}") for n in range(2)]
+    by_title = {answer["work"]["input"]["title"]: answer for answer in holding}
     seen = await planner.call("read_workflow_control_plane", workflow_id=run, inside="EachTalk")
-    (joins,) = (state for state, given in seen["inputs"].items() if given["title"] == "Joins")
+    (joins,) = (state for state, value in seen["inputs"].items() if value["title"] == "Joins")
     reason = "the speaker is ill"
     done = await planner.call("resolve_state", workflow_id=run, state=joins, output_json={"text": "-"}, reason=reason)
     assert done["code"] == "ok"
@@ -176,4 +177,4 @@ async def test_a_talk_is_cancelled_while_somebody_writes_about_it(sit: Sit, onlo
     assert ended["meta"]["output"]["text"] == "in time -"
     events = await planner.call("read_run_events", workflow_id=run, states_json=[joins])
     assert any(reason in str(event) for event in events["events"])
-    assert [one for seat in (planner, slow, person) for one in seat.without_a_legal_next()] == []
+    assert [item for seat in (planner, slow, person) for item in seat.without_a_legal_next()] == []

@@ -25,9 +25,9 @@ expect.set_options(timeout=60_000)  # a page that is slow is none that is wrong;
 
 def executable() -> str:
     """Return the path of Chromium; it may be missing anywhere but in CI."""
-    found = shutil.which("chromium")
-    if found is not None:
-        return found
+    which = shutil.which("chromium")
+    if which is not None:
+        return which
     if in_ci():
         pytest.fail("CI looks at the pages with Chromium, which .ci/run installs")
     pytest.skip("there is no chromium on this machine")
@@ -83,8 +83,11 @@ class Tab:
     def violations(self) -> list[tuple[str, str, list[Any]]]:
         """The violations that axe-core finds: the rule, its weight, and the places."""
         self.page.evaluate(self.axe.read_text("utf-8") + "\n;0")
-        found: Mapping[str, Any] = self.page.evaluate("axe.run(document)")
-        return [(one["id"], one["impact"], [node["target"] for node in one["nodes"]]) for one in found["violations"]]
+        empty_result: Mapping[str, Any] = self.page.evaluate("axe.run(document)")
+        return [
+            (violation["id"], violation["impact"], [node["target"] for node in violation["nodes"]])
+            for violation in empty_result["violations"]
+        ]
 
     def scrolls_sideways(self) -> bool:
         """Whether the page, not a part of it, is wider than its window."""

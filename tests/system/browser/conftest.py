@@ -65,8 +65,8 @@ def axe(node_packages: Path) -> Path:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """Of a file of tests, since its event loop is in the way of async ones."""
-    with opened_browser() as found:
-        yield found
+    with opened_browser() as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -78,5 +78,5 @@ def tabs(chromium: Browser, demo: DemoSite, axe: Path) -> Tabs:
 @pytest.fixture
 def tab(tabs: Tabs) -> Iterator[Tab]:
     """A tab of common size."""
-    with tabs() as found:
-        yield found
+    with tabs() as result:
+        yield result

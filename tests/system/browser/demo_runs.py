@@ -232,10 +232,12 @@ class Crew:
         self.failed(run, "Translate/0/TranslatePage", "Model.Overloaded", "Try again in a second.", "translator-0")
         for first in range(1, items - 2, 3):
             batch = range(first, min(first + 3, items - 2))
-            tokens = [self.take(run, f"Translate/{one}/TranslatePage", f"translator-{one % 3}") for one in batch]
-            for one, token in zip(batch, tokens, strict=True):
+            tokens = [
+                self.take(run, f"Translate/{element}/TranslatePage", f"translator-{element % 3}") for element in batch
+            ]
+            for item, token in zip(batch, tokens, strict=True):
                 self.pause(0.25)
-                self.complete(run, f"Translate/{one}/TranslatePage", token, {"words": 400 + one})
+                self.complete(run, f"Translate/{item}/TranslatePage", token, {"words": 400 + item})
         self.take(run, f"Translate/{items - 2}/TranslatePage", "translator-1")
         return run
 

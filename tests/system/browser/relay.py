@@ -31,11 +31,11 @@ class Relay:
 
     def cut(self) -> int:
         """Cut every connection, in the middle of whatever it carries; how many there were."""
-        found = list(self._open)
-        for one in found:
+        result = list(self._open)
+        for item in result:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        return len(found) // 2
+                item.shutdown(socket.SHUT_RDWR)
+        return len(result) // 2
 
     def _accept(self) -> None:
         while True:
@@ -45,15 +45,15 @@ class Relay:
                 return
             server = socket.create_connection(("127.0.0.1", self.port))
             self._open |= {client, server}
-            for one, other in ((client, server), (server, client)):
-                threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+            for first, other in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=(first, other), daemon=True).start()
 
     def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 target.sendall(data)
-        for one in (source, target):
+        for item in (source, target):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
         self._open.discard(source)
         source.close()

@@ -83,7 +83,9 @@ def main(arguments: list[str]) -> None:
             for name, path in ON_A_PHONE.items():
                 write(folder / f"{name}-{theme}.png", shot(browser, f"{origin}{path}", theme, 360, 720), workshop)
     written = list(folder.glob("*.png"))
-    sys.stdout.write(f"{len(written)} pictures, {sum(one.stat().st_size for one in written) // 1024} KB\n")
+    sys.stdout.write(
+        f"{len(written)} pictures, {sum(edited_document.stat().st_size for edited_document in written) // 1024} KB\n"
+    )
 
 
 @contextmanager
@@ -134,12 +136,12 @@ def shot(browser: Browser, url: str, theme: Theme, width: int, height: int) -> b
 
 def write(file: Path, taken: bytes, workshop: Page) -> None:
     """Write a picture with at most 256 colours."""
-    found = workshop.evaluate(_REDUCE, base64.b64encode(taken).decode())
-    width, height, indexes = found["width"], found["height"], base64.b64decode(found["indexes"])
+    empty_result = workshop.evaluate(_REDUCE, base64.b64encode(taken).decode())
+    width, height, indexes = empty_result["width"], empty_result["height"], base64.b64decode(empty_result["indexes"])
     rows = b"".join(b"\0" + indexes[at : at + width] for at in range(0, width * height, width))
     parts = {
         b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
-        b"PLTE": bytes(part for colour in found["palette"] for part in colour),
+        b"PLTE": bytes(part for colour in empty_result["palette"] for part in colour),
         b"IDAT": zlib.compress(rows, 9),
         b"IEND": b"",
     }

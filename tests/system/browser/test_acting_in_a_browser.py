@@ -23,8 +23,8 @@ PATIENCE_MS = 60_000
 
 
 def events(demo: DemoSite, run: str, kind: str) -> list[Any]:
-    found = demo.crew.ask("read_run_events", workflow_id=run)["events"]
-    return [one for one in found if one["type"] == kind]
+    events = demo.crew.ask("read_run_events", workflow_id=run)["events"]
+    return [event for event in events if event["type"] == kind]
 
 
 def confirm(page: Page, **filled: str) -> None:
@@ -59,7 +59,7 @@ HELPED: dict[Callable[[Crew], str], tuple[str, str, dict[str, str]]] = {
 }
 
 
-@rows("script", HELPED, ids=lambda one: str(one.__name__))
+@rows("script", HELPED, ids=lambda item: str(item.__name__))
 def test_the_button_beside_a_reason_is_confirmed_and_the_reason_is_gone(
     tabs: Tabs, demo: DemoSite, script: Callable[[Crew], str]
 ) -> None:
@@ -84,14 +84,14 @@ def only_shown(demo: DemoSite) -> Iterator[str]:
 
 
 def test_where_actions_are_off_no_page_has_a_button_for_one(tabs: Tabs, demo: DemoSite, only_shown: str) -> None:
-    run, asked = paused(demo.crew), demo.runs["waiting"]
+    run, waiting = paused(demo.crew), demo.runs["waiting"]
     places = (f"/ui/runs/{run}", f"/ui/runs/{run}?state=CalculatePricing", f"/ui/why?run={run}", "/ui/why")
     with tabs() as tab:
         for path in places:
             tab.open(path)
             assert tab.page.locator("form[action^='/ui/act/']").count() > 0, path
         tab.origin = only_shown
-        for path in (*places, "/ui/runs", f"/ui/inbox?run={asked}&state=Approve", "/ui/agents", "/ui/system"):
+        for path in (*places, "/ui/runs", f"/ui/inbox?run={waiting}&state=Approve", "/ui/agents", "/ui/system"):
             tab.open(path)
             assert tab.page.locator("form[action^='/ui/act/'], form.answer").count() == 0, path
 
@@ -137,12 +137,12 @@ def test_a_double_click_acts_once(tabs: Tabs, demo: DemoSite) -> None:
 
 def test_of_two_pages_that_both_press_the_second_is_told_who_was_first(tabs: Tabs, demo: DemoSite) -> None:
     run = held(demo.crew)
-    with tabs() as one, tabs() as other:
-        for tab in (one, other):
+    with tabs() as item, tabs() as other:
+        for tab in (item, other):
             tab.open(f"/ui/why?run={run}").get_by_role("button", name="Release the lease").click()
             expect(tab.page.locator("form.confirm")).to_be_visible()
-        confirm(one.page)
-        expect(one.page.get_by_role("status").first).to_contain_text("✔")
+        confirm(item.page)
+        expect(item.page.get_by_role("status").first).to_contain_text("✔")
         demo.crew.take(run, "CalculatePricing", "pricing-2")
         confirm(other.page)
         expect(other.page.get_by_role("status").first).to_contain_text("✘")

@@ -38,12 +38,12 @@ def test_a_report_opens_from_a_file_asks_for_nothing_and_axe_finds_nothing_wrong
     chromium: Browser, axe: Path, export: Export, name: str, theme: Theme
 ) -> None:
     file = export(name, "html")
-    asked: list[str] = []
+    query: list[str] = []
     with opened_tab(chromium, f"file://{file.parent}", axe, theme=theme) as tab:
-        tab.page.on("request", lambda request: asked.append(request.url))
+        tab.page.on("request", lambda request: query.append(request.url))
         tab.page.goto(f"file://{file}")
         expect(tab.page.locator("h1")).to_be_visible()
-        assert asked == [f"file://{file}"]
+        assert query == [f"file://{file}"]
         assert tab.violations() == []
         assert tab.page.evaluate("window.canary") is None
 

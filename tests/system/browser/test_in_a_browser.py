@@ -56,8 +56,8 @@ def test_the_counts_lead_to_the_runs_that_they_count(tab: Tab) -> None:
     counts.get_by_role("link", name="failed").click()
     expect(page.locator(".counts a[aria-current]")).to_contain_text("failed")
     expect(page.locator("select")).to_have_value("failed")
-    said = page.locator(".counts a[aria-current] b").inner_text()
-    assert len(rows(page)) == int(said)
+    inner_text = page.locator(".counts a[aria-current] b").inner_text()
+    assert len(rows(page)) == int(inner_text)
 
 
 @pytest.fixture(scope="module")
@@ -168,15 +168,15 @@ def test_each_state_of_a_picture_has_a_name_with_its_status_and_boxes_do_not_ove
         )
         assert len(boxes) == 10
         overlapping = [
-            (one, other)
-            for at, one in enumerate(boxes)
+            (box, other)
+            for at, box in enumerate(boxes)
             for other in boxes[:at]
-            if one[0] < other[2]
-            and other[0] < one[2]
-            and one[1] < other[3]
-            and other[1] < one[3]
-            and not holds(one, other)
-            and not holds(other, one)
+            if box[0] < other[2]
+            and other[0] < box[2]
+            and box[1] < other[3]
+            and other[1] < box[3]
+            and not holds(box, other)
+            and not holds(other, box)
         ]
         assert overlapping == []
 
@@ -235,7 +235,7 @@ def test_what_is_printed_is_dark_on_white_without_menus(tabs: Tabs, demo: DemoSi
 def test_the_bars_of_a_timeline_agree_with_the_times_of_the_events_within_a_pixel(tab: Tab, demo: DemoSite) -> None:
     run = demo.runs["finished"]
     events = demo.crew.ask("read_run_events", workflow_id=run)["events"]
-    at = {(one["type"], one["state"]): datetime.fromisoformat(one["at"]) for one in events}
+    at = {(event["type"], event["state"]): datetime.fromisoformat(event["at"]) for event in events}
     start, end = at["RunCreated", None], at["RunSucceeded", None]
     page = tab.open(f"/ui/runs/{run}?tab=timeline")
     for state in ("ValidateOrder", "CalculatePricing", "GenerateInvoice"):
@@ -262,7 +262,7 @@ def test_a_confirmed_action_with_its_reason_is_on_the_page_and_in_the_history(ta
     expect(page.get_by_role("status").first).to_contain_text("✔")
     expect(page.locator("h1")).to_contain_text("paused")
     events = demo.crew.ask("read_run_events", workflow_id=run)["events"]
-    (paused,) = (one for one in events if one["type"] == "RunPaused")
+    (paused,) = (event for event in events if event["type"] == "RunPaused")
     assert paused["reason"] == "lunch <b>"
     assert tab.violations() == []
 

@@ -24,11 +24,11 @@ NOT_CONNECTED = re.compile("ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODI
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium; closed before another file is run, since it keeps the thread's event loop."""
-    found = shutil.which("chromium")
-    if found is None:
+    which = shutil.which("chromium")
+    if which is None:
         pytest.skip("there is no chromium on this machine")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found)
+        opened = playwright.chromium.launch(executable_path=which)
         yield opened
         opened.close()
 
@@ -61,14 +61,14 @@ class Tab:
 @pytest.fixture
 def tab(browser: Browser, site: ServedPage) -> Iterator[Tab]:
     context = browser.new_context(service_workers="block", reduced_motion="reduce")
-    found = Tab(context.new_page(), site.origin)
-    found.page.on("console", lambda m: found.complaints.append(m.text) if m.type in {"error", "warning"} else None)
-    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    context.on("request", lambda r: None if r.url.startswith(f"{site.origin}/") else found.foreign.append(r.url))
-    yield found
+    tab = Tab(context.new_page(), site.origin)
+    tab.page.on("console", lambda m: tab.complaints.append(m.text) if m.type in {"error", "warning"} else None)
+    tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+    context.on("request", lambda r: None if r.url.startswith(f"{site.origin}/") else tab.foreign.append(r.url))
+    yield tab
     context.close()
-    assert found.complaints == []
-    assert found.foreign == []
+    assert tab.complaints == []
+    assert tab.foreign == []
 
 
 def within(ms: int = PATIENCE_MS) -> Any:
@@ -94,9 +94,9 @@ def test_a_state_that_is_completed_changes_in_the_picture_without_a_reload(appli
     expect(page.locator("[role=status]")).to_contain_text("The run succeeded.", **within())
     colours = "n => getComputedStyle(n.querySelector('.dcf-shape')).stroke"
     expect(node(page, "B")).to_have_class(re.compile("dcf-succeeded"), **within())
-    seen = [node(page, one).evaluate(colours) for one in ("A", "B")]
+    seen = [node(page, state).evaluate(colours) for state in ("A", "B")]
     page.reload()
-    assert seen == [node(page, one).evaluate(colours) for one in ("A", "B")]
+    assert seen == [node(page, state).evaluate(colours) for state in ("A", "B")]
 
 
 def test_a_reason_goes_from_its_page_when_what_helps_was_done_elsewhere(application: Application, tab: Tab) -> None:
@@ -139,21 +139,21 @@ def test_a_status_changes_before_the_fragments_of_the_page_have_come(application
 def test_html_from_before_an_event_does_not_undo_it(application: Application, tab: Tab) -> None:
     run = a_run(application, TWO_TASKS)
     page = tab.open(f"/ui/runs/{run.workflow_id}?tab=graph")
-    held: list[tuple[Route, APIResponse]] = []
+    routeses: list[tuple[Route, APIResponse]] = []
 
     def hold(route: Route) -> None:
-        held.append((route, route.fetch()))
+        routeses.append((route, route.fetch()))
 
     page.route(lambda url: "tab=" in url, hold)
-    with page.expect_request(lambda one: "tab=" in one.url):
+    with page.expect_request(lambda item: "tab=" in item.url):
         run.tool("pause_run")
     expect(page.locator("h1")).to_contain_text("running")
-    while not held:
+    while not routeses:
         page.wait_for_timeout(10)
     run.tool("resume_run")
     run.take("A")
     expect(node(page, "A")).to_have_class(re.compile("dcf-running"), **within())
-    route, answer = held[0]
+    route, answer = routeses[0]
     route.fulfill(response=answer)
     expect(page.locator("h1")).to_contain_text("paused", **within())
     assert "dcf-running" in (node(page, "A").get_attribute("class") or "")
@@ -161,8 +161,8 @@ def test_html_from_before_an_event_does_not_undo_it(application: Application, ta
 
 
 def shown_events(page: Page) -> list[str]:
-    found: list[str] = page.locator("tr[data-key]").evaluate_all("rows => rows.map(row => row.dataset.key)")
-    return found
+    evaluate_all: list[str] = page.locator("tr[data-key]").evaluate_all("rows => rows.map(row => row.dataset.key)")
+    return evaluate_all
 
 
 def test_after_a_restart_of_the_server_the_events_are_those_of_the_history(
@@ -181,7 +181,7 @@ def test_after_a_restart_of_the_server_the_events_are_those_of_the_history(
     expect(page.locator("tr[data-key]")).to_have_count(len(run.event_ids()), **within())
     assert shown_events(page) == run.event_ids()[::-1]
     assert tab.was_never_loaded_again()
-    tab.complaints[:] = [one for one in tab.complaints if not NOT_CONNECTED.search(one)]
+    tab.complaints[:] = [complaint for complaint in tab.complaints if not NOT_CONNECTED.search(complaint)]
 
 
 def test_a_connection_that_is_cut_loses_no_event_and_repeats_none(
@@ -221,9 +221,9 @@ def test_a_hidden_page_lets_its_stream_go_and_catches_up_when_it_is_seen(applica
     known = run.event_ids()[-1]
     hide(page, hidden=True)
     run.complete("A", run.take("A"))
-    with page.expect_request(lambda one: "/live" in one.url) as asked:
+    with page.expect_request(lambda item: "/live" in item.url) as expect_request:
         hide(page, hidden=False)
-    assert asked.value.url.endswith(f"/live?after={known}")
+    assert expect_request.value.url.endswith(f"/live?after={known}")
     expect(page.locator("tr[data-key]")).to_have_count(len(run.event_ids()), **within())
     assert shown_events(page) == run.event_ids()[::-1]
 

@@ -67,7 +67,7 @@ class Reader:
         self.last = message.get("id", self.last)
         if message.get("event") == "happened":
             data: Any = json.loads(message["data"])
-            self.heard += [one["id"] for one in data["events"]]
+            self.heard += [event["id"] for event in data["events"]]
 
 
 @pytest.fixture

@@ -46,8 +46,8 @@ async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_
     assert "not taken" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
     functions = tmp_path / "functions.py"
     functions.write_text("from dcf.worker import task\n\n\n@task('A')\ndef work(given):\n    return {}\n", "utf-8")
-    said = await command_in(visitor, run, r"dcf worker FUNCTIONS\.py --agent-id [\w-]+ --state A")
-    words = [str(functions) if word == "FUNCTIONS.py" else word for word in said]
+    command = await command_in(visitor, run, r"dcf worker FUNCTIONS\.py --agent-id [\w-]+ --state A")
+    words = [str(functions) if word == "FUNCTIONS.py" else word for word in command]
     worker = dcf(here.redis_url, *words, "--direct")
     try:
         wait_until(lambda: causes(here, run) == ["nobody_assigned"])  # that of B
@@ -58,7 +58,7 @@ async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_
 
 
 @pytest.mark.processes
-@rows("script", [stuck_runs.clock_late, stuck_runs.clock_absent], ids=lambda one: str(one.__name__))
+@rows("script", [stuck_runs.clock_late, stuck_runs.clock_absent], ids=lambda item: str(item.__name__))
 async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:

@@ -16,8 +16,8 @@ from tests.system.processes.site import Server, Site, finish, first_line, opened
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
     folder = Path(tempfile.mkdtemp(prefix="dcfc-", dir="/tmp"))
-    with opened(folder) as found:
-        yield found
+    with opened(folder) as result:
+        yield result
     shutil.rmtree(folder)
 
 

@@ -57,7 +57,7 @@ class Programs:
         )
 
 
-def installed(config: pytest.Config, name: str, wanted: Path) -> Path:
+def installed(config: pytest.Config, name: str, expected: Path) -> Path:
     """Return the modules of the lock in the directory `wanted`, kept in pytest's cache under this name.
 
     Without a registry the tests fail in CI and are skipped elsewhere.
@@ -67,7 +67,7 @@ def installed(config: pytest.Config, name: str, wanted: Path) -> Path:
     try:
         place = cache.mkdir(name)
         with one_at_a_time(place / "lock"):
-            return install(place, wanted)
+            return install(place, expected)
     except RegistryAway as away:
         if not in_ci():
             pytest.skip("the npm registry cannot be reached, and the Node programs are not installed yet")
@@ -79,13 +79,13 @@ def in_ci() -> bool:
     return os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
 
-def install(place: Path, wanted: Path = HERE) -> Path:
+def install(place: Path, expected: Path = HERE) -> Path:
     """Install what the lock says, unless that is there already; return the modules."""
-    lock, stamp = (wanted / "package-lock.json").read_text(), place / "installed"
+    lock, stamp = (expected / "package-lock.json").read_text(), place / "installed"
     if not stamp.exists() or stamp.read_text() != lock:
         stamp.unlink(missing_ok=True)
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(wanted / name, place)
+            shutil.copy(expected / name, place)
         _ci(place)
         stamp.write_text(lock)
     return place / "node_modules"

@@ -36,7 +36,7 @@ def test_every_schema_is_portable(programs: Programs, keyed_server: Server, key:
         (("--method", "resources/templates/list"), "dcf://runs/{workflow_id}/graph"),
         (("--method", "resources/read", "--uri", "dcf://language"), '"StartAt"'),
     ],
-    ids=lambda given: given[1] if isinstance(given, tuple) else "",
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
 def test_the_inspector_finds_prompts_and_resources(
     programs: Programs, keyed_server: Server, key: str, era: str, asked: tuple[str, ...], found: str
@@ -68,6 +68,6 @@ def test_nothing_is_wrong_with_what_is_sent(keyed_server: Server, key: str) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     checks = json.loads(done.stdout)["checks"]
     assert len(checks) == 8
-    said = {one["message"] for check in checks for one in (*check["failures"], *check["warnings"])}
-    assert all(one.startswith("no outputSchema (optional per spec)") for one in said), said
+    messages = {item["message"] for check in checks for item in (*check["failures"], *check["warnings"])}
+    assert all(message.startswith("no outputSchema (optional per spec)") for message in messages), messages
     assert {check["status"] for check in checks} <= {"pass", "warn"}

@@ -44,7 +44,15 @@ def statuses(
         claude("add", "--scope", "user", "--transport", "http", name, keyed_server.url, *headers)
 
     environment = (f"DCF_DATA_DIR={site.data_dir}", f"PYTHONPATH={ROOT}")
-    claude("add", "--scope", "user", "stdio", *(part for one in environment for part in ("-e", one)), "--", *STDIO)
+    claude(
+        "add",
+        "--scope",
+        "user",
+        "stdio",
+        *(part for environment in environment for part in ("-e", environment)),
+        "--",
+        *STDIO,
+    )
     add_http("good-key", "--header", f"Authorization: Bearer {key}")
     add_http("wrong-key", "--header", f"Authorization: Bearer {key[:-1]}")
     add_http("no-key")

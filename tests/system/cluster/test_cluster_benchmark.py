@@ -18,18 +18,18 @@ def test_one_server_and_clusters_take_turns_at_the_same_work(tmp_path: Path) -> 
         (shape, place) for shape in ("chain", "dag") for place in places
     ]
     assert [(turn.steps, len(turn.nodes)) for turn in turns] == [(22, 1), (22, 3), (32, 1), (32, 3)]
-    one, three = turns[:2]
-    assert three.commands < 1.5 * one.commands  # a cluster is asked for no more than one server is
+    item, three = turns[:2]
+    assert three.commands < 1.5 * item.commands  # a cluster is asked for no more than one server is
     heading, *_ = cluster_tables.throughput([turns], 1)
     assert heading.startswith("### A cluster compared with one server")
 
 
 def test_costs_are_told_by_family_of_keys_and_sizes_calculated_from_them(tmp_path: Path) -> None:
-    found = cluster.measure_costs(tmp_path, rounds=2, runs=1)
-    assert set(found.costs[cluster_tables.CLAIMED]) >= {RUN, LISTS}
-    assert found.costs[cluster_tables.HANDED][AGENTS].commands >= 2  # an event is put in and taken
-    assert found.bytes_of_run > 1000
-    *_, last, end = cluster_tables.sizes(found.costs, found.bytes_of_run, 1000)
+    measured = cluster.measure_costs(tmp_path, rounds=2, runs=1)
+    assert set(measured.costs[cluster_tables.CLAIMED]) >= {RUN, LISTS}
+    assert measured.costs[cluster_tables.HANDED][AGENTS].commands >= 2  # an event is put in and taken
+    assert measured.bytes_of_run > 1000
+    *_, last, end = cluster_tables.sizes(measured.costs, measured.bytes_of_run, 1000)
     assert last.startswith("| 1,000 |")
     assert end == ""
 

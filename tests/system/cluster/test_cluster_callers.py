@@ -34,9 +34,9 @@ RUN = RunKeys("of-callers")
 @pytest.fixture
 def connections_of_one(cluster: Cluster) -> Iterator[ClusterConnections]:
     """Connections that only one caller at a time uses, so that each has those of the one before."""
-    found = open_cluster(cluster.url)
-    yield found
-    found.close()
+    cluster_connections = open_cluster(cluster.url)
+    yield cluster_connections
+    cluster_connections.close()
 
 
 def test_what_a_caller_watched_in_vain_does_not_fail_the_next_one(connections_of_one: Connections) -> None:
@@ -75,16 +75,16 @@ def test_a_server_that_is_no_cluster_is_named_so_and_how_its_url_begins(tmp_path
     with redis_server(tmp_path) as port:
         alone = open_cluster(f"redis+cluster://127.0.0.1:{port}")
         for call in (lambda: inspect_server(alone), lambda: alone.send(("TIME",))):
-            with pytest.raises(StoreUnsuitable, match="is not a cluster") as told:
+            with pytest.raises(StoreUnsuitable, match="is not a cluster") as raised:
                 call()
-            assert "redis://" in told.value.hint
+            assert "redis://" in raised.value.hint
 
 
 def test_a_node_of_a_cluster_is_named_so_at_the_start_and_how_its_url_begins(cluster: Cluster) -> None:
     node = connect(f"redis://dcf:{cluster.passwords['dcf']}@127.0.0.1:{cluster.nodes[0].port}")
-    with pytest.raises(StoreUnsuitable, match="is a node of a cluster") as told:
+    with pytest.raises(StoreUnsuitable, match="is a node of a cluster") as raised:
         inspect_server(node)
-    assert "redis+cluster://" in told.value.hint
+    assert "redis+cluster://" in raised.value.hint
     node.close()
 
 
@@ -94,8 +94,8 @@ def test_where_it_was_not_seen_at_the_start_its_refusals_say_so(cluster: Cluster
         node.send(("EXISTS", RUN.secret, RUN.meta))
     with pytest.raises(StoreUnavailable, match="MOVED") as elsewhere:
         node.send(*(("EXISTS", RunKeys(f"of-{number}").meta) for number in range(50)))
-    for told in (several, elsewhere):
-        assert "redis+cluster://" in told.value.hint
+    for details in (several, elsewhere):
+        assert "redis+cluster://" in details.value.hint
     node.close()
 
 
@@ -109,16 +109,16 @@ def test_a_node_without_slots_is_not_searched_for_a_key_to_confirm_writes_with(c
     searched = slot_of.cache_info()
     with pytest.raises(PassingError):
         nodes.barrier("127.0.0.1:9")
-    found = slot_of.cache_info()
-    assert found.hits + found.misses == searched.hits + searched.misses + 1
+    cache_info = slot_of.cache_info()
+    assert cache_info.hits + cache_info.misses == searched.hits + searched.misses + 1
     nodes.close()
 
 
 def test_when_all_known_nodes_are_gone_those_of_the_url_are_asked(connections_of_one: ClusterConnections) -> None:
     connections_of_one.send(("SET", RUN.secret, "there"))
     known = connections_of_one._nodes._known()
-    gone: Any = ClusterNode
-    known.startup_nodes, known.slots_cache = {"gone": gone("127.0.0.1", free_port())}, {}
+    removed: Any = ClusterNode
+    known.startup_nodes, known.slots_cache = {"gone": removed("127.0.0.1", free_port())}, {}
 
     def is_found() -> bool:
         try:
@@ -137,7 +137,7 @@ def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
         assert health.report().is_ready
         node.ask("CONFIG", "SET", "maxmemory", 1)
         try:
-            (writes,) = (one for one in health.report().findings if one.topic is Topic.WRITES)
+            (writes,) = (finding for finding in health.report().findings if finding.topic is Topic.WRITES)
         finally:
             node.ask("CONFIG", "SET", "maxmemory", 0)
         assert writes.sentence.startswith(
@@ -155,13 +155,13 @@ def test_a_health_report_has_the_figures_of_each_primary_and_names_the_odd_one(
         report = health.report()
     finally:
         node.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
-    (memory,) = (one for one in report.findings if one.topic is Topic.MEMORY)
+    (memory,) = (finding for finding in report.findings if finding.topic is Topic.MEMORY)
     assert memory.sentence.startswith(f"Node 127.0.0.1:{node.port} of the cluster: maxmemory-policy is allkeys-lru")
     nodes = report.as_json()["nodes"]
-    policies = {one["node"]: one["memory"]["policy"] for one in nodes}
+    policies = {node["node"]: node["memory"]["policy"] for node in nodes}
     assert policies.pop(f"127.0.0.1:{node.port}") == "allkeys-lru"
     assert list(policies.values()) == ["noeviction"] * (len(cluster.primaries()) - 1)
-    used = [one["memory"]["used"] for one in nodes]
+    used = [node["memory"]["used"] for node in nodes]
     assert used == sorted(used, reverse=True)
     assert report.as_json()["memory"] == nodes[0]["memory"]
 

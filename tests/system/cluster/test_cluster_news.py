@@ -42,8 +42,8 @@ def inbox(cluster_connections: Connections) -> Inbox:
 
 @pytest.fixture
 async def reader(cluster: Cluster) -> AsyncIterator[InboxReader]:
-    async with reading(cluster.url) as found:
-        yield found
+    async with reading(cluster.url) as result:
+        yield result
 
 
 def waiting(reader: InboxReader, agent: str) -> "asyncio.Task[Message | None]":
@@ -52,13 +52,13 @@ def waiting(reader: InboxReader, agent: str) -> "asyncio.Task[Message | None]":
 
 async def event_of(task: "asyncio.Task[Message | None]") -> object:
     async with asyncio.timeout(PATIENCE_S):
-        found = await task
-    assert found is not None
-    return found.event
+        result = await task
+    assert result is not None
+    return result.event
 
 
 def listeners(nodes: Iterable[Node]) -> list[str]:
-    return [one for node in nodes for one in listener_ids(node)]
+    return [listener_id for node in nodes for listener_id in listener_ids(node)]
 
 
 def of_the_part_of(agent: str) -> str:
@@ -108,12 +108,12 @@ async def test_no_event_is_lost_while_its_agent_looks_and_another_begins_to_be_f
         return nodes_of(connections, names)
 
     def slow_take(its: Inbox, agent_id: str, acknowledged: str | None = None) -> Taken:
-        found = take(its, agent_id, acknowledged)
+        taken = take(its, agent_id, acknowledged)
         if agent_id == agent and not has_come.is_set():
             inbox.put(agent, "e", {"n": 1})
             has_come.set()
             wait_until(lambda: listeners(cluster.nodes))
-        return found
+        return taken
 
     monkeypatch.setattr(ClusterConnections, "nodes_of", nodes_later)
     monkeypatch.setattr(Inbox, "take", slow_take)
@@ -131,8 +131,8 @@ async def test_waits_go_on_over_a_new_connection_and_miss_nothing(
     tasks = [waiting(reader, name) for name in names]
     await until(lambda: listeners(cluster.nodes))
     for node in cluster.primaries():
-        for one in listener_ids(node):
-            node.ask("CLIENT", "KILL", "ID", one)
+        for listener_id in listener_ids(node):
+            node.ask("CLIENT", "KILL", "ID", listener_id)
     for name in names:
         await asyncio.to_thread(inbox.put, name, "e", {"for": name})
     assert [await event_of(task) for task in tasks] == [{"for": name} for name in names]
@@ -154,17 +154,17 @@ async def test_what_a_replica_tells_is_not_relied_on(
 ) -> None:
     """It takes subscriptions, and so does a primary that was replaced."""
     monkeypatch.setattr("dcf.store.cluster.news._SILENT_S", LONG_S)
-    asked, nodes_of = list[str](), ClusterConnections.nodes_of
+    request, nodes_of = list[str](), ClusterConnections.nodes_of
 
     def nodes_as_they_were(connections: ClusterConnections, names: Iterable[str]) -> Mapping[str, set[str]]:
-        ((node, found),) = nodes_of(connections, names).items()
-        asked.append(node)
-        primary = next(one for one in cluster.nodes if node.endswith(f":{one.port}"))
+        ((node, result),) = nodes_of(connections, names).items()
+        request.append(node)
+        primary = next(item for item in cluster.nodes if node.endswith(f":{item.port}"))
         replica = cluster.replica_of(primary)
-        return {f"{replica.address}:{replica.port}" if len(asked) == 1 else node: found}
+        return {f"{replica.address}:{replica.port}" if len(request) == 1 else node: result}
 
     monkeypatch.setattr(ClusterConnections, "nodes_of", nodes_as_they_were)
     task = waiting(reader, agent)
     await until(lambda: listeners(cluster.primaries()))
-    assert len(asked) == 2
+    assert len(request) == 2
     task.cancel()

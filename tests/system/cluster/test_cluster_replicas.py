@@ -29,9 +29,9 @@ from tests.support.world import World
 def confirmed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connections]:
     """Connections that wait for a replica of each node: long, but for those that a test stops."""
     monkeypatch.setattr(waiting, "_CONFIRM_MS", 4000)
-    found = connect(cluster.url, wait_replicas=1)
-    yield found
-    found.close()
+    result = connect(cluster.url, wait_replicas=1)
+    yield result
+    result.close()
 
 
 @contextmanager
@@ -79,18 +79,18 @@ def test_a_run_is_not_changed_before_replicas_have_the_entries_of_lists(
 
 
 def test_a_wait_goes_with_its_write_to_where_a_slot_has_moved(cluster: Cluster) -> None:
-    found = connect(cluster.url)
+    result = connect(cluster.url)
     first, second, _ = cluster.primaries()
     key = a_run_of(cluster, first).barrier
 
     def replicas_that_have_it(connection: Connection) -> object:
         return exchange(connection, [("SET", key, "1"), ("WAIT", 1, 200)])[1]
 
-    wait_until(lambda: found.over_one(replicas_that_have_it) == 1)
+    wait_until(lambda: result.over_one(replicas_that_have_it) == 1)
     cluster.move(slot_of(cluster_key(key)), second)
     with without_its_replica(cluster, second):
-        assert found.over_one(replicas_that_have_it) == 0
-    found.close()
+        assert result.over_one(replicas_that_have_it) == 0
+    result.close()
 
 
 def test_a_write_to_a_node_that_just_got_its_first_slot_waits_for_its_replica(
@@ -99,18 +99,18 @@ def test_a_write_to_a_node_that_just_got_its_first_slot_waits_for_its_replica(
     monkeypatch.setattr(waiting, "_CONFIRM_MS", 4000)
     with redis_cluster(short_directory / "growing", size=2, serving=1) as growing:
         full, empty, *_ = growing.nodes
-        found, key = connect(growing.url, wait_replicas=1), RunKeys("of-a-new-node").barrier
-        found.send(("SET", key, "before"))
+        result, key = connect(growing.url, wait_replicas=1), RunKeys("of-a-new-node").barrier
+        result.send(("SET", key, "before"))
         slot = slot_of(cluster_key(key))
         growing.begin_to_move(slot, empty)
         growing.migrate([cluster_key(key)], full, empty)
-        found.send(("SET", key, "after"))
+        result.send(("SET", key, "after"))
         monkeypatch.setattr(waiting, "_CONFIRM_MS", 200)
         with growing.replica_of(empty).stopped(), pytest.raises(StoreUnavailable, match="NOREPLICAS"):
-            found.send(("SET", key, "never answered"))
+            result.send(("SET", key, "never answered"))
         growing.end_move(slot, full, empty)
-        assert found.send(("GET", key)) == [b"never answered"]
-        found.close()
+        assert result.send(("GET", key)) == [b"never answered"]
+        result.close()
 
 
 def test_a_run_is_there_until_it_is_off_the_lists_that_it_tells_of(cluster: Cluster, confirmed: Connections) -> None:
@@ -135,12 +135,12 @@ def test_a_parent_is_not_told_of_an_end_that_no_replica_has(
     unconfirmed.do(child, "Do")
     let_pass(unconfirmed, 61)
     unconfirmed.plane.look(run, "Inner")
-    hasty, told = (World(connections=confirmed, wait_replicas=1, deadline_s=long_s) for long_s in (0.5, 60))
+    hasty, details = (World(connections=confirmed, wait_replicas=1, deadline_s=long_s) for long_s in (0.5, 60))
     with without_its_replica(cluster, node_of(cluster, child)):
         hasty.notifications.deliver_all(run)
-        assert told.doc(run, "Inner").waits_outside
-    told.notifications.deliver_all(child)
-    assert not told.doc(run, "Inner").waits_outside
+        assert details.doc(run, "Inner").waits_outside
+    details.notifications.deliver_all(child)
+    assert not details.doc(run, "Inner").waits_outside
     unconfirmed.close()
 
 

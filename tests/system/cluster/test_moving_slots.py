@@ -28,8 +28,8 @@ PATIENCE_S = 90.0
 @pytest.fixture(scope="module")
 def cluster(short_directory: Path) -> Iterator[Cluster]:
     """A cluster of its own, since its nodes are killed."""
-    with redis_cluster(short_directory / "moving") as found:
-        yield found
+    with redis_cluster(short_directory / "moving") as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -91,9 +91,9 @@ def test_what_is_half_moved_is_neither_taken_for_absent_nor_written(cluster: Clu
     token = world.acquire(run, "A", "ann")
     hasty = World(connections=world.connections, deadline_s=0.3)
     with half_moved(cluster, slot(run)):
-        with pytest.raises(DcfError) as told:
+        with pytest.raises(DcfError) as raised:
             hasty.complete(run, "A", token)
-        assert not isinstance(told.value, UnknownRun)
+        assert not isinstance(raised.value, UnknownRun)
     assert world.doc(run, "A").status == "running"
     world.complete(run, "A", token)
     world.do(run, "B", "ann")
@@ -123,7 +123,7 @@ def test_connections_to_a_node_that_serves_no_slots_any_more_are_closed(cluster:
 
     def of_dcf() -> set[str]:
         clients = str(node.ask("CLIENT", "LIST")).splitlines()
-        return {one.partition(" ")[0] for one in clients if " user=dcf " in one}
+        return {client.partition(" ")[0] for client in clients if " user=dcf " in client}
 
     others = of_dcf()
     connections.send(*(("GET", RunKeys(f"of-{number}").barrier) for number in range(50)))
@@ -140,23 +140,23 @@ def test_connections_to_a_node_that_serves_no_slots_any_more_are_closed(cluster:
 
 
 def test_a_health_report_names_the_primary_that_is_gone(cluster: Cluster, world: World) -> None:
-    gone = cluster.primaries()[0]
-    replica = cluster.replica_of(gone)
+    node = cluster.primaries()[0]
+    replica = cluster.replica_of(node)
     replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "yes")
     health = Health(VitalSigns(world.connections), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
-    gone.kill()
+    node.kill()
     (only,) = health.report().findings
     assert (
-        only.sentence == f"Node 127.0.0.1:{gone.port} of the cluster: Redis cannot be reached: no server listens there."
+        only.sentence == f"Node 127.0.0.1:{node.port} of the cluster: Redis cannot be reached: no server listens there."
     )
     replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "no")
-    cluster.restart(gone)
+    cluster.restart(node)
     assert health.report().is_ready
 
 
 def test_nobody_answers_is_told_when_all_nodes_of_the_url_are_gone() -> None:
     connections = connect("redis+cluster://user:secret@127.0.0.1:9,127.0.0.1:10")
-    with pytest.raises(StoreUnavailable) as told:
+    with pytest.raises(StoreUnavailable) as raised:
         connections.send(("GET", "cp:idx:probe"))
-    assert "the cluster of 127.0.0.1:9, 127.0.0.1:10" in str(told.value.place)
-    assert "secret" not in f"{told.value} {told.value.place} {told.value.hint}"
+    assert "the cluster of 127.0.0.1:9, 127.0.0.1:10" in str(raised.value.place)
+    assert "secret" not in f"{raised.value} {raised.value.place} {raised.value.hint}"

@@ -15,18 +15,18 @@ from tests.support.redis.cluster import Cluster
 
 
 def test_on_a_cluster_a_step_back_of_any_node_is_told(cluster: Cluster, tmp_path: Path) -> None:
-    one, others = SharedTime(tmp_path / "one"), SharedTime(tmp_path / "others")
+    first, others = SharedTime(tmp_path / "one"), SharedTime(tmp_path / "others")
     port = cluster.primaries()[-1].port
 
     def around(pool: Any) -> Pool:
-        return TimedPool(pool, one if pool.connection_kwargs["port"] == port else others)
+        return TimedPool(pool, first if pool.connection_kwargs["port"] == port else others)
 
     with closing(connect(cluster.url, around=around)) as connections:
         forget = [("DEL", key) for key in (keys.SERVER_TIME, *in_every_shard(keys.SERVER_TIME, SHARDS))]
         connections.send(*forget)
         time = ServerTime(connections)
         assert not time.read().has_stepped_back
-        one.step(-600)
+        first.step(-600)
         assert time.read().has_stepped_back
         time.accept_reading()
         assert not time.read().has_stepped_back

@@ -30,8 +30,8 @@ PATIENCE_S = LONG_S
 @pytest.fixture(scope="module")
 def cluster(short_directory: Path) -> Iterator[Cluster]:
     """A cluster of its own, since its nodes are killed."""
-    with redis_cluster(short_directory / "waiting") as found:
-        yield found
+    with redis_cluster(short_directory / "waiting") as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def inbox(cluster: Cluster) -> Iterator[Inbox]:
 
 @pytest.fixture
 async def reader(cluster: Cluster) -> AsyncIterator[InboxReader]:
-    async with reading(cluster.url) as found:
-        yield found
+    async with reading(cluster.url) as result:
+        yield result
 
 
 def slot(agent: str) -> int:
@@ -67,9 +67,9 @@ async def asleep(cluster: Cluster, reader: InboxReader, agent: str) -> "asyncio.
 
 async def event_of(task: "asyncio.Task[Message | None]") -> object:
     async with asyncio.timeout(PATIENCE_S):
-        found = await task
-    assert found is not None
-    return found.event
+        result = await task
+    assert result is not None
+    return result.event
 
 
 async def put(inbox: Inbox, agent: str, number: int) -> None:

@@ -257,9 +257,9 @@ def test_a_run_whose_time_is_up_is_cancelled_and_names_the_death_of_its_worker(s
         if (result["status"], result["cause"]) == (None, NOT_LOADED):
             continue
         assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
-        beginning, meanwhile, death = result["cause"].partition(" Meanwhile ")
+        beginning, later, death = result["cause"].partition(" Meanwhile ")
         assert beginning == f"The run had not ended after {seconds} s and was cancelled."
-        if meanwhile:
+        if later:
             break
     else:
         pytest.fail(f"No worker died within the time: {result['cause']}")

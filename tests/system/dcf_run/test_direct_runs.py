@@ -80,11 +80,11 @@ def test_a_run_is_not_continued_with_another_input_and_the_refusal_says_how_it_e
     refused = site.run(*options, order=other)
     result, code = result_of(refused)
     assert (code, result["error"]) == (1, "conflict")
-    said = " ".join(site.said(refused).split())
-    assert "exists with another input" in said
-    assert f"`dcf worker {HOOKED} --agent-id worker-" in said
-    assert "`dcf cancel left` ends it" in said
-    assert "the same command" not in said
+    text = " ".join(site.said(refused).split())
+    assert "exists with another input" in text
+    assert f"`dcf worker {HOOKED} --agent-id worker-" in text
+    assert "`dcf cancel left` ends it" in text
+    assert "the same command" not in text
 
 
 def test_ctrl_c_ends_a_direct_run_and_the_same_command_continues_it(site: Site) -> None:
@@ -173,7 +173,7 @@ def test_a_plain_machine_ends_and_is_listed_although_no_clock_is_left(site: Site
     result, code = result_of(run)
     assert (code, result["output"]) == (0, [{"a": 1}])
     output, _ = finish(listing := site.dcf("ls", "--json"))
-    assert [(one["workflow_name"], one["status"]) for one in json.loads(output)] == [("only", "succeeded")]
+    assert [(load["workflow_name"], load["status"]) for load in json.loads(output)] == [("only", "succeeded")]
     assert finish(listing := site.dcf("ls"))[1] == 0
     assert "1 of 1 run; in all 1 succeeded." in site.said(listing)
 
@@ -218,8 +218,8 @@ def test_what_functions_say_on_a_terminal_stands_above_the_live_table(site: Site
         terminal.until("Next:")
         terminal.until("dcf runs events")
         shown = terminal.screen()
-    said = [shown.index(line) for line in ("a word", "dcf: WARNING root: a warning", "to error")]
+    indexes = [shown.index(line) for line in ("a word", "dcf: WARNING root: a warning", "to error")]
     trace = shown.index("ValueError: on purpose")
     table = shown.index(next(line for line in shown if line.startswith("First ")))
-    assert [*said, trace, table] == sorted([*said, trace, table])
+    assert [*indexes, trace, table] == sorted([*indexes, trace, table])
     assert not any("▶" in line for line in shown)

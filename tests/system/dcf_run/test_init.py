@@ -123,11 +123,11 @@ def test_coding_agents_find_the_page_about_flows_in_the_project(tmp_path: Path) 
 
 
 def test_it_tells_what_it_made_and_what_to_do_next(tmp_path: Path) -> None:
-    told = json.loads(init(tmp_path, "flows/letters", "--json").stdout)
-    assert told["directory"] == "flows/letters"
-    assert sorted(told["files"]) == sorted(path.name for path in (tmp_path / "flows" / "letters").iterdir())
-    assert told["next"][0] == "cd flows/letters"
-    assert told["next"][1].endswith("dcf run flow.py --input input.json")
+    document = json.loads(init(tmp_path, "flows/letters", "--json").stdout)
+    assert document["directory"] == "flows/letters"
+    assert sorted(document["files"]) == sorted(path.name for path in (tmp_path / "flows" / "letters").iterdir())
+    assert document["next"][0] == "cd flows/letters"
+    assert document["next"][1].endswith("dcf run flow.py --input input.json")
     printed = init(tmp_path, "others", "--asl").stdout
     assert "others.json" in printed
     assert "cd others" in printed

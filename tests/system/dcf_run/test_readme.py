@@ -27,7 +27,7 @@ LINES: Final = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTA
 
 def words(beginning: str, folder: Path) -> list[str]:
     """The words of a command of the README behind `dcf`, with its files where this test has them."""
-    (text,) = (found for line in LINES for found in re.findall(rf"(?:^|/)dcf ({beginning}[^#]*)", line))
+    (text,) = (result for line in LINES for result in re.findall(rf"(?:^|/)dcf ({beginning}[^#]*)", line))
     return [str(folder / word) if (folder / word).exists() else word for word in shlex.split(text)]
 
 

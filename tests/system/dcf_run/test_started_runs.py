@@ -17,8 +17,8 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
 
 
 def block(language: str, word: str) -> str:
-    found: str = next(text for kind, text in BLOCKS if kind == language and word in text)
-    return found
+    block: str = next(text for kind, text in BLOCKS if kind == language and word in text)
+    return block
 
 
 def command(line: str, folder: Path) -> list[str]:

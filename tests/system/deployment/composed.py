@@ -34,8 +34,8 @@ _PORTS: Final = {"dcf-mcp": "8337", "stub-mcp": "8765"}
 def replaced(text: str, variables: Mapping[str, str]) -> str:
     """Fill in variables as compose does: `${NAME}`, `${NAME:-default}`, `${NAME:?message}`."""
 
-    def value(found: re.Match[str]) -> str:
-        name, kind, word = found.groups()
+    def value(match: re.Match[str]) -> str:
+        name, kind, word = match.groups()
         assert variables.get(name) or kind != "?", word
         return variables.get(name) or (word if kind == "-" else "")
 
@@ -65,15 +65,15 @@ class Composed:
         """Return what a process of the service sees."""
         described: Mapping[str, str] = services()[service].get("environment") or {}
         filled = {name: replaced(text, self.variables) for name, text in described.items()}
-        found = {name: self._here(text) for name, text in (image_environment() | filled).items()}
+        tool_callerses = {name: self._here(text) for name, text in (image_environment() | filled).items()}
         password = quote(self.variables["REDIS_PASSWORD"], safe="")
-        if "REDIS_URL" in found:
-            found["REDIS_URL"] = f"unix://dcf:{password}@{self.redis.socket}"
-        found |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(self.home)}
-        found |= {"DCF_MCP_HOST": "127.0.0.1", "STUB_MCP_HOST": "127.0.0.1", "TMPDIR": str(self.place)}
+        if "REDIS_URL" in tool_callerses:
+            tool_callerses["REDIS_URL"] = f"unix://dcf:{password}@{self.redis.socket}"
+        tool_callerses |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(self.home)}
+        tool_callerses |= {"DCF_MCP_HOST": "127.0.0.1", "STUB_MCP_HOST": "127.0.0.1", "TMPDIR": str(self.place)}
         ports = {"DCF_MCP_PORT": self.ports["dcf-mcp"], "STUB_MCP_PORT": self.ports["stub-mcp"]}
-        found |= {name: str(port) for name, port in ports.items()}
-        return found | {"SKILL_REGISTRY_PATH": str(self.place / "registry.json"), "PYTHONPATH": str(ROOT)}
+        tool_callerses |= {name: str(port) for name, port in ports.items()}
+        return tool_callerses | {"SKILL_REGISTRY_PATH": str(self.place / "registry.json"), "PYTHONPATH": str(ROOT)}
 
     def run(self, service: str, *command: str) -> str:
         """Run a command in the service's container, as `docker compose run --rm SERVICE COMMAND`; return its output."""
@@ -121,7 +121,7 @@ class Composed:
 
 
 def _entrypoint() -> list[str]:
-    ((_, text),) = [one for one in last_stage() if one[0] == "ENTRYPOINT"]
+    ((_, text),) = [item for item in last_stage() if item[0] == "ENTRYPOINT"]
     (program,) = [word.strip('",[]') for word in shlex.split(text)]
     return [sys.executable, "-m", program]
 
@@ -129,6 +129,6 @@ def _entrypoint() -> list[str]:
 def composed_in(place: Path, redis: Container) -> Composed:
     """Return the services with what a `.env` says that lets keys write files, as `.env.example` describes it."""
     variables = {**PASSWORDS, "DCF_FILES_WRITE": f"{HOME}/.local/share/dcf/workflows"}
-    found = Composed(place=place, redis=redis, variables=variables)
-    found.prepare()
-    return found
+    composed = Composed(place=place, redis=redis, variables=variables)
+    composed.prepare()
+    return composed

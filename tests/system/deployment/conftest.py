@@ -71,21 +71,21 @@ def container(tmp_path: Path) -> Container:
 @pytest.fixture(scope="session")
 def deployed(short_directory: Path) -> Iterator[Container]:
     """The service, up and well."""
-    found = container_in(short_directory / "deployed")
-    with found.running():
-        yield found
+    container = container_in(short_directory / "deployed")
+    with container.running():
+        yield container
 
 
 def container_in(place: Path) -> Container:
     """Return the service with its data in this directory."""
-    found = Container(place=place)
+    container = Container(place=place)
     programs = place / "bin"
     programs.mkdir(parents=True)
     (programs / "redis-server").symlink_to(SERVER)
-    own = f"--port 0 --unixsocket {found.socket} --dir {place} {' '.join(MODULES)}"
-    client = f"{sys.executable} {Path(__file__).with_name('redis_cli.py')} {found.socket}"
+    own = f"--port 0 --unixsocket {container.socket} --dir {place} {' '.join(MODULES)}"
+    client = f"{sys.executable} {Path(__file__).with_name('redis_cli.py')} {container.socket}"
     for name, line in {"docker-entrypoint.sh": f'"$@" {own}', "redis-cli": f'{client} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\nexec {line}\n")
         (programs / name).chmod(0o755)
     (programs / "redis-check-aof").symlink_to(SERVER)  # one program; its name says what it does
-    return found
+    return container

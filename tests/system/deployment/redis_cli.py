@@ -15,9 +15,9 @@ def main() -> None:
     parser.add_argument("--pass", dest="password")
     parser.add_argument("--no-auth-warning", action="store_true")
     parser.add_argument("command", choices=["ping"])
-    given = parser.parse_args()
-    login = {"username": given.user, "password": given.password}
-    with redis.Redis(unix_socket_path=given.socket, retry=Retry(NoBackoff(), 0), **login) as client:
+    args = parser.parse_args()
+    login = {"username": args.user, "password": args.password}
+    with redis.Redis(unix_socket_path=args.socket, retry=Retry(NoBackoff(), 0), **login) as client:
         sys.stdout.write("PONG\n" if client.ping() else "\n")
 
 

@@ -103,9 +103,9 @@ def back_up(data: Path, target: Path, **more: str) -> subprocess.CompletedProces
 
 def restored(place: Path, copy: Path) -> Container:
     """The same service with the copy as its data."""
-    found = container_in(place)
+    container = container_in(place)
     shutil.copytree(copy / "appendonlydir", place / "appendonlydir")
-    return found
+    return container
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def test_a_copy_taken_while_runs_move_is_whole_and_its_runs_go_on(
     with copy.running():
         after = dcf(url(copy), run)
         assert after.statuses(run) == {"A": "succeeded", "B": "running", "C": "pending"}, "as it was then"
-        assert {after.run_status(one) for one in done[:1]} == {"succeeded"}
+        assert {after.run_status(item) for item in done[:1]} == {"succeeded"}
         assert sweep(after) == 0, "the lists are of the same moment"
         assert [event["event_id"] for event in events(after)] == heard, "agents hear of it again, and can tell"
         assert isinstance(after.try_complete(run, "C", later), Refusal), "what was done since counts no more"
@@ -184,8 +184,8 @@ def test_a_copy_is_made_again_if_the_log_was_rewritten_meanwhile(tmp_path: Path)
 
 def durable(port: int) -> bool:
     with redis.Redis(port=port, protocol=2) as client:
-        found = client.info("persistence")
-        return bool(found["aof_enabled"] and not found["aof_rewrite_in_progress"] and not found["loading"])
+        info = client.info("persistence")
+        return bool(info["aof_enabled"] and not info["aof_rewrite_in_progress"] and not info["loading"])
 
 
 def test_a_snapshot_is_read_with_the_log_off_which_is_then_turned_on(tmp_path: Path, dcf: Dcf) -> None:
@@ -225,8 +225,8 @@ def test_a_cluster_is_restored_from_copies_of_its_nodes_each_run_whole(tmp_path:
         assert sweep(after) == 0
         assert {row.workflow_id for row in Catalog(after.connections).page(RunQuery(limit=20)).rows} == set(runs)
         for run, number in at.items():
-            found = list(after.statuses(run).values())
-            assert found == ["succeeded"] * (number + 1) + ["pending"] * (2 - number), (
+            result = list(after.statuses(run).values())
+            assert result == ["succeeded"] * (number + 1) + ["pending"] * (2 - number), (
                 "as its node was when it was copied"
             )
             if number < 2:
@@ -243,8 +243,8 @@ def on_cluster(cluster: Cluster, *runs: str) -> World:
 def restored_nodes(old: Cluster, copies: Path) -> Iterator[Cluster]:
     """Primaries with copies of the old ones as their data, at other addresses."""
     nodes = [
-        Node(free_port(), copies / f"copy-{number}", one.password, one.options)
-        for number, one in enumerate(old.nodes[:3])
+        Node(free_port(), copies / f"copy-{number}", node.password, node.options)
+        for number, node in enumerate(old.nodes[:3])
     ]
     new = Cluster(nodes, old.passwords)
     try:
@@ -266,18 +266,18 @@ def slot_of(run: str) -> int:
 
 def served(node: Node) -> list[list[int]]:
     """The ranges of slots of the primaries."""
-    return [found[:2] for found in node.ask("CLUSTER", "SLOTS")]
+    return [result[:2] for result in node.ask("CLUSTER", "SLOTS")]
 
 
 def serving(node: Node) -> set[int]:
     """The ports at which a node takes the slots to be served."""
-    return {found[2][1] for found in node.ask("CLUSTER", "SLOTS")}
+    return {result[2][1] for result in node.ask("CLUSTER", "SLOTS")}
 
 
 def contents(client: redis.Redis, *, lists: bool) -> dict[bytes, bytes]:
     """The lists across runs, or the runs; as what a copy has of each key."""
-    found = [key for key in client.scan_iter(count=1000) if key.startswith(b"cp:idx:") is lists]
-    return {key: client.dump(key) for key in found}  # type: ignore[misc]
+    keys = [key for key in client.scan_iter(count=1000) if key.startswith(b"cp:idx:") is lists]
+    return {key: client.dump(key) for key in keys}  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("newer", ["lists", "runs"])

@@ -19,8 +19,8 @@ PASSWORDS = {"REDIS_PASSWORD": "one", "REDIS_OPERATOR_PASSWORD": "two"}
 def compose_command() -> list[str]:
     """Return the compose that is there; it may be missing anywhere but in CI."""
     for command in (["docker", "compose"], ["docker-compose"]):
-        asked = [*command, "version"]
-        if shutil.which(command[0]) and not subprocess.run(asked, capture_output=True, check=False).returncode:
+        request = [*command, "version"]
+        if shutil.which(command[0]) and not subprocess.run(request, capture_output=True, check=False).returncode:
             return command
     assert os.environ.get("CI") != "true", "CI checks the compose file with compose"
     pytest.skip("there is no docker compose on this machine")

@@ -24,9 +24,9 @@ OURS = ("stub-mcp", "dcf-mcp", "pulse")
 
 @pytest.fixture
 def redis(short_directory: Path, tmp_path: Path) -> Iterator[Container]:
-    found = container_in(short_directory / tmp_path.name[-8:])
-    with found.running():
-        yield found
+    container = container_in(short_directory / tmp_path.name[-8:])
+    with container.running():
+        yield container
 
 
 @pytest.fixture

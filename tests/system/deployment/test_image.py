@@ -52,4 +52,4 @@ def test_what_is_installed_works_in_an_empty_directory(installed: Path, tmp_path
     assert "validate.order" in answer("dcf", "skills", "ls")
     assert answer("dcf", "validate", "workflows/order_processing.json")
     shipped = answer("python", "-c", WHERE).split()
-    assert [Path(one).is_relative_to(installed.parent) for one in shipped] == [True] * 3
+    assert [Path(item).is_relative_to(installed.parent) for item in shipped] == [True] * 3

@@ -106,8 +106,8 @@ def site(short_directory: Path) -> Iterator[Site]:
 def opened(url: str, **settings: Any) -> Iterator[tuple[Application, World]]:
     """An application, and another program of the same Redis and user."""
     with ExitStack() as stack:
-        found = Settings.model_validate({"redis_url": url, "auth": "off", "allow_operator": True, **settings})
-        application = stack.enter_context(open_application(found))
+        model_validate = Settings.model_validate({"redis_url": url, "auth": "off", "allow_operator": True, **settings})
+        application = stack.enter_context(open_application(model_validate))
         world = World(connections=Connections(open_pool(url)))
         stack.callback(world.connections.close)
         yield application, world
@@ -130,14 +130,14 @@ def run_an_order(application: Application, world: World) -> None:
 
 def not_well(report: dict[str, Any]) -> dict[str, str]:
     """The topics of health that are not well."""
-    return {one["topic"]: one["sentence"] for one in report["checks"] if one["level"] != Level.OK}
+    return {check["topic"]: check["sentence"] for check in report["checks"] if check["level"] != Level.OK}
 
 
-def expect(report: dict[str, Any], said: dict[Topic, str]) -> None:
-    found = not_well(report)
-    assert sorted(found) == sorted(said)
-    for topic, words in said.items():
-        assert words in found[topic]
+def expect(report: dict[str, Any], text: dict[Topic, str]) -> None:
+    result = not_well(report)
+    assert sorted(result) == sorted(text)
+    for topic, words in text.items():
+        assert words in result[topic]
     assert (report["ok"], report["failing"]) == (True, 0)
 
 
@@ -145,31 +145,31 @@ def expect(report: dict[str, Any], said: dict[Topic, str]) -> None:
 async def test_an_order_runs_without_the_command_and_health_says_what_it_cannot_see(
     site: Site, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rule, said = REFUSED[name]
+    rule, text = REFUSED[name]
     with opened(site.url(f"{DCF} {rule}")) as (application, world):
         run_an_order(application, world)
         report = examine(application)
-        expect(report, said)
+        expect(report, text)
         json.dumps(report)
         print_report(report)
         shown = text_of(await Browser(build_site(application)).get("/ui/system"))
     printed = " ".join(capsys.readouterr().out.split())
-    for words in said.values():
+    for words in text.values():
         assert words in printed
         assert words in shown
 
 
 def test_an_order_runs_where_all_of_these_are_refused(site: Site) -> None:
-    rules, said = zip(*REFUSED.values(), strict=True)
+    rules, text = zip(*REFUSED.values(), strict=True)
     with opened(site.url(f"{DCF} {' '.join(rules)}")) as (application, world):
         run_an_order(application, world)
-        expect(examine(application), {topic: "" for each in said for topic in each})
+        expect(examine(application), {topic: "" for each in text for topic in each})
 
 
 def test_an_order_runs_where_commands_are_not_refused_but_unknown(tmp_path: Path) -> None:
     """Services take commands away as well as forbid them; the error is another one."""
-    gone = [word for name in ("CONFIG", "INFO", "WAIT", "CLIENT", "SCAN") for word in ("--rename-command", name, "")]
-    with redis_server(tmp_path, *gone) as port, opened(f"redis://127.0.0.1:{port}") as (application, world):
+    words = [word for name in ("CONFIG", "INFO", "WAIT", "CLIENT", "SCAN") for word in ("--rename-command", name, "")]
+    with redis_server(tmp_path, *words) as port, opened(f"redis://127.0.0.1:{port}") as (application, world):
         run_an_order(application, world)
         report = examine(application)
     assert (report["ok"], report["redis_version"], report["modules"]) == (True, "unknown", [])
@@ -195,8 +195,8 @@ def test_what_dcf_never_sends_may_be_refused(site: Site) -> None:
 def test_where_settings_may_not_be_read_health_does_not_say_that_all_is_lost(tmp_path: Path) -> None:
     user = ("--user", "it", "on", "nopass", "~*", "&*", "+@all", "-config")
     with redis_server(tmp_path, *user) as port, opened(f"redis://it:x@127.0.0.1:{port}") as (application, _):
-        found = not_well(examine(application))
-    assert found["durability"] == (
+        result = not_well(examine(application))
+    assert result["durability"] == (
         "appendonly is no: only snapshots survive, if there are any (this user may not read settings),"
         " when Redis stops."
     )
@@ -247,8 +247,8 @@ def recorded(port: int, form: str) -> Iterator[None]:
 def test_asking_leaves_nothing_behind(site: Site) -> None:
     site.admin.flushall()
     with opened(site.url(DCF)):
-        found = sorted(site.admin.keys())
-    assert [key for key in found if b"probe" in key] == []
+        result = sorted(site.admin.keys())
+    assert [key for key in result if b"probe" in key] == []
 
 
 def test_a_server_that_takes_no_writes_just_now_is_no_reason_not_to_start(site: Site) -> None:
@@ -271,8 +271,8 @@ def test_when_wait_is_refused_later_health_says_why_no_change_is_answered(site: 
     url = site.url(DCF)
     with opened(url, wait_replicas=1) as (application, _):
         site.url(f"{DCF} -wait")
-        found = not_well(examine(application))
-    assert found["replicas"] == "Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is 1)."
+        result = not_well(examine(application))
+    assert result["replicas"] == "Redis refuses WAIT, so that no change is answered (DCF_WAIT_REPLICAS is 1)."
 
 
 def test_replicas_that_confirm_are_enough_where_info_is_refused(
@@ -287,8 +287,8 @@ def test_replicas_that_confirm_are_enough_where_info_is_refused(
         stack.enter_context(redis_server(tmp_path, "--replicaof", "127.0.0.1", str(primary)))
         application, world = stack.enter_context(opened(f"redis://it:x@127.0.0.1:{primary}", wait_replicas=1))
         run_an_order(application, world)
-        (found,) = [one for one in application.health.report().findings if one.topic is Topic.REPLICAS]
-    assert (found.level, found.sentence.endswith("1 confirm writes.")) == (Level.OK, True)
+        (result,) = [finding for finding in application.health.report().findings if finding.topic is Topic.REPLICAS]
+    assert (result.level, result.sentence.endswith("1 confirm writes.")) == (Level.OK, True)
 
 
 def url_on(cluster: Cluster, rules: str) -> str:
@@ -315,9 +315,9 @@ async def test_where_channels_are_refused_events_are_stored_and_waiting_names_th
         with pytest.raises(StoreUnsuitable, match="a command, key or channel that dcf needs"):
             await reader.next("ann-of-a-service", 30)
         assert reader._inbox.put("ann-of-a-service", "e", {"n": 1}).outcome == "put"
-        found = await reader.next("ann-of-a-service", 30)
-    assert found is not None
-    assert found.event == {"n": 1}
+        result = await reader.next("ann-of-a-service", 30)
+    assert result is not None
+    assert result.event == {"n": 1}
 
 
 def test_another_database_needs_select(site: Site) -> None:

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_server_starts_from_what_is_in_the_bundle(tmp_path: Path, short_directory: Path) -> None:
     place = short_directory / "bundle"
-    with zipfile.ZipFile(built(tmp_path / "dcf.mcpb")) as found:
-        names = found.namelist()
-        found.extractall(place)
+    with zipfile.ZipFile(built(tmp_path / "dcf.mcpb")) as archive:
+        names = archive.namelist()
+        archive.extractall(place)
     assert {"manifest.json", "pyproject.toml", MANIFEST["server"]["entry_point"]} <= set(names)
     assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
     environment = {"PYTHONPATH": str(place), "DCF_DATA_DIR": str(short_directory / "mcpb"), "DCF_PROFILE": "planner"}
@@ -28,4 +28,4 @@ async def test_the_server_starts_from_what_is_in_the_bundle(tmp_path: Path, shor
         assert "start_run" in listed
         assert (await client.read_resource("dcf://language")).contents
         assert (await client.list_prompts()).prompts
-        assert any(one.uri.startswith("skill://") for one in (await client.list_resources()).resources)
+        assert any(resource.uri.startswith("skill://") for resource in (await client.list_resources()).resources)

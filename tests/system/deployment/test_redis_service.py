@@ -26,9 +26,9 @@ KNOWN = {"dcf": PASSWORDS["REDIS_PASSWORD"], "operator": PASSWORDS["REDIS_OPERAT
 
 
 def connected(container: Container, user: str | None, password: str | None = None) -> redis.Redis:
-    given = None if user is None else password or KNOWN.get(user, "any")
+    value = None if user is None else password or KNOWN.get(user, "any")
     once = Retry(NoBackoff(), 0)
-    return redis.Redis(unix_socket_path=str(container.socket), username=user, password=given, protocol=2, retry=once)
+    return redis.Redis(unix_socket_path=str(container.socket), username=user, password=value, protocol=2, retry=once)
 
 
 def url(container: Container) -> str:
@@ -120,14 +120,14 @@ def dcf(container: Container, *arguments: str | Path) -> dict[str, object]:
     command = [Path(sys.executable).parent / "dcf", *arguments, "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    document: dict[str, object] = json.loads(done.stdout)
+    return document
 
 
 def test_dcf_finds_nothing_to_warn_of(deployed: Container) -> None:
-    found = dcf(deployed, "doctor", "--strict")
-    assert (found["level"], found["warnings"], found["failing"]) == ("ok", 0, 0)
-    memory, durability = dict(found["memory"]), dict(found["durability"])  # type: ignore[call-overload]
+    finished = dcf(deployed, "doctor", "--strict")
+    assert (finished["level"], finished["warnings"], finished["failing"]) == ("ok", 0, 0)
+    memory, durability = dict(finished["memory"]), dict(finished["durability"])  # type: ignore[call-overload]
     assert (memory["limit"], memory["policy"]) == (512 * 1024**2, "noeviction")
     assert (durability["appendonly"], durability["appendfsync"]) == (True, "always")
 
@@ -135,11 +135,11 @@ def test_dcf_finds_nothing_to_warn_of(deployed: Container) -> None:
 @pytest.mark.processes
 def test_the_order_pipeline_runs_to_its_end_and_nothing_of_it_was_refused(deployed: Container) -> None:
     workflows = ROOT / "workflows"
-    given = workflows / "order_processing" / "order.json"
-    found = dcf(deployed, "run", workflows / "order_processing.json", "--input", given)
-    assert found["status"] == "succeeded"
-    assert dict(found["output"])["total"] == "242.77"  # type: ignore[call-overload]
+    value = workflows / "order_processing" / "order.json"
+    finished = dcf(deployed, "run", workflows / "order_processing.json", "--input", value)
+    assert finished["status"] == "succeeded"
+    assert dict(finished["output"])["total"] == "242.77"  # type: ignore[call-overload]
     with connected(deployed, "operator") as operator:
-        assert read_member(operator.execute_command, f"cp:wf:{found['workflow_id']}:meta", "status")
+        assert read_member(operator.execute_command, f"cp:wf:{finished['workflow_id']}:meta", "status")
         with pytest.raises(NoPermissionError):
-            operator.delete(f"cp:wf:{found['workflow_id']}:meta")
+            operator.delete(f"cp:wf:{finished['workflow_id']}:meta")

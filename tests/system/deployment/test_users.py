@@ -11,13 +11,13 @@ from tests.support.world import World
 def test_a_restart_with_these_users_loses_nothing(tmp_path: Path) -> None:
     """Redis reads its log as the user `default`, and drops each transaction that this user may not carry out."""
     users = Users.drawn()
-    with LabRedis(tmp_path, "--appendonly", "yes", "--appendfsync", "always", users=users) as found:
-        world = World(connections=Connections(open_pool(f"redis://{users.login()}127.0.0.1:{found.port}")))
+    with LabRedis(tmp_path, "--appendonly", "yes", "--appendfsync", "always", users=users) as lab_redis:
+        world = World(connections=Connections(open_pool(f"redis://{users.login()}127.0.0.1:{lab_redis.port}")))
         run = world.create(chain("A", "B"), agents={"B": "b"})
         world.do(run, "A", output={"x": 1})
         world.notifications.deliver(run)
         before = world.docs(run), world.events(run), world.messages("b")
-        found.kill()
-        found.start()
+        lab_redis.kill()
+        lab_redis.start()
         assert (world.docs(run), world.events(run), world.messages("b")) == before
         world.connections.close()

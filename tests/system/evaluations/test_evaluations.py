@@ -33,7 +33,7 @@ def serve(site: Site) -> Server:
 
 
 def causes(tools: ToolClient, run: str) -> list[str]:
-    return [one["cause"] for one in tools.call("explain_run", workflow_id=run)["findings"]]
+    return [finding["cause"] for finding in tools.call("explain_run", workflow_id=run)["findings"]]
 
 
 def test_the_third_process_holds_a_run_that_killed_two_and_goes_on_with_others(site: Site) -> None:
@@ -45,7 +45,7 @@ def test_the_third_process_holds_a_run_that_killed_two_and_goes_on_with_others(s
     assert len(dying) == 2
     for pid in dying:
         os.kill(pid, signal.SIGKILL)
-    (third,) = [one for one in servers if one.process.pid not in dying]
+    (third,) = [server for server in servers if server.process.pid not in dying]
     with connect(third.url) as tools:
         wait_ended(tools, tools.call("start_run", workflow_json=PLAIN)["workflow_id"])  # other runs continue meanwhile
         wait_until(lambda: causes(tools, run) == ["killed_process"], LONG)
@@ -54,8 +54,8 @@ def test_the_third_process_holds_a_run_that_killed_two_and_goes_on_with_others(s
         assert third.process.poll() is None
 
         site.hook("evaluating.go")
-        told, code = finish(site.dcf("retry", run, "--reason", "it was mended"))
-        assert (code, run in told) == (0, True)
+        details, code = finish(site.dcf("retry", run, "--reason", "it was mended"))
+        assert (code, run in details) == (0, True)
         wait_ended(tools, run)
         assert site.entered("evaluating")[-1] == third.process.pid
 

@@ -66,11 +66,11 @@ class FlowPlace:
                 (self._site.hooks / f"{run.held_task}.hold").unlink()
         (token,) = {call["arguments"] for call in self.calls("began") if call["task"] == "handover.hand_over"}
         with dcf.connect(self._server.url) as client:
-            (asked,) = client.list_human_tasks()
-            assert asked.state is not None
+            (human_task,) = client.list_human_tasks()
+            assert human_task.state is not None
             client.send_task_heartbeat(json.loads(token)[1]["token"])
             client.send_task_success(json.loads(token)[1]["token"], RECEIPT)
-        approve = ("approve", "refunds", asked.state, "--as", "alice", "--epoch", str(asked.epoch))
+        approve = ("approve", "refunds", human_task.state, "--as", "alice", "--epoch", str(human_task.epoch))
         assert finish(self._site.dcf(*approve))[1] == 0
 
     def ends(self) -> dict[str, dict[str, Any]]:
@@ -79,10 +79,10 @@ class FlowPlace:
         assert self._program.wait(LONG) == 0
         return {end["run"]: end for end in ends}
 
-    def calls(self, what: str) -> list[Mapping[str, Any]]:
+    def calls(self, subject: str) -> list[Mapping[str, Any]]:
         """Return the calls of functions that began or ended."""
         lines = (self._site.hooks / LOG).read_text("utf-8").splitlines() if (self._site.hooks / LOG).exists() else ()
-        return [line for line in map(json.loads, lines) if line["what"] == what]
+        return [line for line in map(json.loads, lines) if line["what"] == subject]
 
     def _are_held(self) -> bool:
         """Return True once each call that is to be held is held by a worker that lives, and not by one before it."""

@@ -50,8 +50,8 @@ def steps_of(story: Story) -> Counter[str]:
     return Counter(visit.path for visit in story.visits if visit.type == "Task" and visit.status == "succeeded")
 
 
-_ORDER: Final = next(one.cases[0].run_input for one in COMPARISONS if one.file.stem == "order_flow")
-_REQUEST: Final = next(one.cases[0].run_input for one in COMPARISONS if one.file.stem == "support")
+_ORDER: Final = next(item.cases[0].run_input for item in COMPARISONS if item.file.stem == "order_flow")
+_REQUEST: Final = next(item.cases[0].run_input for item in COMPARISONS if item.file.stem == "support")
 
 RUNS: Final = [
     FlowRun(run_id="order_flow", run_input=_ORDER, held_task="order_flow.price"),

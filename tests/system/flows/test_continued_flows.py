@@ -68,8 +68,8 @@ def test_a_worker_of_another_flow_leaves_a_step_of_one_name_to_its_own_worker(si
     start = ("start", str(site.folder / "travel.py"), "booking=B-7", "--assign", "me", "--id", "trip")
     assert finish(site.dcf(*start)) == ("trip\n", 0)
     other = worker("shop")
-    said = "the state means the function travel.cancel, and this worker has shop.cancel. Serve the file of that flow."
-    wait_until(lambda: said in site.said(other), LONG)
+    text = "the state means the function travel.cancel, and this worker has shop.cancel. Serve the file of that flow."
+    wait_until(lambda: text in site.said(other), LONG)
     (finding,) = json.loads(finish(site.dcf("why", "trip", "--json"))[0])["findings"]
     assert finding["sentence"].endswith("; only a worker that has the function travel.cancel does it.")
     other.terminate()

@@ -30,9 +30,9 @@ def swapping(link: Path, target: Path, spare: Path) -> AbstractContextManager[No
     return repeating(swap)
 
 
-def turns(found: Sized, least: int) -> Iterator[int]:
+def turns(sized: Sized, least: int) -> Iterator[int]:
     """Continue until a file was found as well: on a busy machine the other thread may be ahead for long."""
-    return itertools.takewhile(lambda turn: turn < least or not found, itertools.count())
+    return itertools.takewhile(lambda turn: turn < least or not sized, itertools.count())
 
 
 @pytest.mark.parametrize("place", ["b", "b/inner"])
@@ -43,11 +43,11 @@ def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(
     (outside / "inner/k").write_bytes(SECRET)
     write(tree, "b/inner/k", b"ours")
     before = state_of(outside)
-    found: list[bytes] = []
+    result: list[bytes] = []
     with swapping(root / place, {"b": outside, "b/inner": outside / "inner"}[place], root / "spare"):
-        for turn in turns(found, 400):
-            one = tree.read("b/inner/k", 0, 10)
-            found += [] if isinstance(one, Refusal) else [one.data]
+        for turn in turns(result, 400):
+            item = tree.read("b/inner/k", 0, 10)
+            result += [] if isinstance(item, Refusal) else [item.data]
             write(tree, f"b/inner/new{turn % 5}", b"new", create_parents=False)
             write(tree, "b/inner/log", b"", append=True, create_parents=False)
             tree.make_directory("b/inner/made", parents=False, exist_ok=True)
@@ -58,8 +58,8 @@ def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(
             assert isinstance(names_found, Refusal) or not any(
                 entry.path.endswith("secret") for entry in names_found.entries
             )
-    assert found
-    assert set(found) == {b"ours"}
+    assert result
+    assert set(result) == {b"ours"}
     assert state_of(outside) == before
 
 
@@ -79,14 +79,14 @@ def replacing(name: Path, outside: Path) -> AbstractContextManager[None]:
 def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tree: FileTree, root: Path, outside: Path) -> None:
     (root / "f").write_bytes(b"ours")
     before = state_of(outside)
-    found: list[bytes] = []
+    result: list[bytes] = []
     with replacing(root / "f", outside / "secret"):
-        for _ in turns(found, 1000):
-            one = tree.read("f", 0, 4)
-            found += [] if isinstance(one, Refusal) else [one.data]
+        for _ in turns(result, 1000):
+            item = tree.read("f", 0, 4)
+            result += [] if isinstance(item, Refusal) else [item.data]
             write(tree, "f", b"!", append=True)
             write(tree, "f", b"ours, new")
             move(tree, "f", "g", overwrite=True)
             tree.delete("g", recursive=True)
     assert state_of(outside) == before
-    assert set(found) == {b"ours"}
+    assert set(result) == {b"ours"}

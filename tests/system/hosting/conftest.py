@@ -54,8 +54,8 @@ Hosting = Callable[..., AbstractContextManager[Hosted]]
 
 @pytest.fixture(scope="session")
 def host_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
-    with restricted_redis(short_directory / "host") as found:
-        yield found
+    with restricted_redis(short_directory / "host") as result:
+        yield result
 
 
 @pytest.fixture(scope="session")
@@ -68,8 +68,8 @@ def host_tools(host_redis: RestrictedRedis) -> Iterator[DirectTools]:
 
 @pytest.fixture(scope="session")
 def host_client(host_redis: RestrictedRedis) -> Iterator[Client]:
-    with dcf.connect(host_redis.url) as found:
-        yield found
+    with dcf.connect(host_redis.url) as connect:
+        yield connect
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def _id(prefix: str) -> str:
 
 def _message(model: str, text: str, calls: Calls) -> dict[str, Json]:
     content: list[Json] = [{"type": "text", "text": text}] if text else []
-    content += [{"type": "tool_use", "id": _id("toolu"), "name": name, "input": dict(given)} for name, given in calls]
+    content += [{"type": "tool_use", "id": _id("toolu"), "name": name, "input": dict(value)} for name, value in calls]
     return {
         "id": _id("msg"),
         "type": "message",
@@ -42,17 +42,17 @@ def _message(model: str, text: str, calls: Calls) -> dict[str, Json]:
 
 
 def _completion(model: str, text: str, calls: Calls) -> dict[str, Json]:
-    asked = [
-        {"id": _id("call"), "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
-        for name, given in calls
+    tool_calls = [
+        {"id": _id("call"), "type": "function", "function": {"name": name, "arguments": json.dumps(value)}}
+        for name, value in calls
     ]
-    message = {"role": "assistant", "content": text or None} | ({"tool_calls": asked} if asked else {})
+    message = {"role": "assistant", "content": text or None} | ({"tool_calls": tool_calls} if tool_calls else {})
     return {
         "id": _id("chatcmpl"),
         "object": "chat.completion",
         "created": 1,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if asked else "stop"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if tool_calls else "stop"}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
 
@@ -60,16 +60,16 @@ def _completion(model: str, text: str, calls: Calls) -> dict[str, Json]:
 def _response(model: str, text: str, calls: Calls) -> dict[str, Json]:
     part = {"type": "output_text", "text": text, "annotations": []}
     message = {"type": "message", "id": _id("msg"), "role": "assistant", "status": "completed", "content": [part]}
-    asked = [
+    request = [
         {
             "type": "function_call",
             "id": _id("fc"),
             "call_id": _id("call"),
             "name": name,
-            "arguments": json.dumps(given),
+            "arguments": json.dumps(value),
             "status": "completed",
         }
-        for name, given in calls
+        for name, value in calls
     ]
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
@@ -78,7 +78,7 @@ def _response(model: str, text: str, calls: Calls) -> dict[str, Json]:
         "created_at": 1,
         "model": model,
         "status": "completed",
-        "output": [*([message] if text else []), *asked],
+        "output": [*([message] if text else []), *request],
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],

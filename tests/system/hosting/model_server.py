@@ -142,14 +142,14 @@ def _handler_for(server: ModelServer) -> type[BaseHTTPRequestHandler]:
                 self._send(200, "application/json", json.dumps({"input_tokens": 1}).encode())
                 return
             api = next(name for name in model_replies.APIS if path.endswith(name))
-            said = server.answer(api, body)
-            if said.status != 200:
+            answer = server.answer(api, body)
+            if answer.status != 200:
                 error = {"type": "error", "error": {"type": "api_error", "message": "The model is not well."}}
-                self._send(said.status, "application/json", json.dumps(error).encode(), said.headers)
+                self._send(answer.status, "application/json", json.dumps(error).encode(), answer.headers)
             elif body.get("stream"):
-                self._send(200, "text/event-stream", model_replies.streamed(api, body, said.text, said.calls))
+                self._send(200, "text/event-stream", model_replies.streamed(api, body, answer.text, answer.calls))
             else:
-                reply = model_replies.plain(api, body, said.text, said.calls)
+                reply = model_replies.plain(api, body, answer.text, answer.calls)
                 self._send(200, "application/json", json.dumps(reply).encode())
 
         def do_GET(self) -> None:
@@ -222,8 +222,8 @@ def _chat(body: Mapping[str, Json]) -> tuple[str, list[_Turn]]:
         elif role == "tool":
             turns.append(("result", text, message["tool_call_id"]))
         for call in message.get("tool_calls") or ():
-            asked = call["function"]
-            turns.append(("call", asked["name"], (call["id"], json.loads(asked["arguments"] or "{}"))))
+            function = call["function"]
+            turns.append(("call", function["name"], (call["id"], json.loads(function["arguments"] or "{}"))))
     return "\n".join(system), turns
 
 

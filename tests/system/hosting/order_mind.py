@@ -19,9 +19,9 @@ def _validate(heard: Heard) -> Said:
     order = heard.given
     if not heard.of("verify_customer"):
         return heard.use("verify_customer", customer_id=order["customer_id"])
-    asked = {use.arguments["sku"] for use in heard.of("check_inventory")}
+    skus = {use.arguments["sku"] for use in heard.of("check_inventory")}
     for line in order["lines"]:
-        if line["sku"] not in asked:
+        if line["sku"] not in skus:
             return heard.use("check_inventory", sku=line["sku"])
     if not heard.of("validate_address"):
         return heard.use("validate_address", state=order["ship_to"]["state"], zip=order["ship_to"]["zip"])
@@ -30,20 +30,20 @@ def _validate(heard: Heard) -> Said:
 
 
 def _price(heard: Heard) -> Said:
-    given = heard.given
+    value = heard.given
     if not heard.of("calculate_subtotal"):
-        return heard.use("calculate_subtotal", lines=given["lines"])
+        return heard.use("calculate_subtotal", lines=value["lines"])
     subtotal = heard.of("calculate_subtotal")[0].answer["subtotal"]
     if not heard.of("apply_discount"):
         return heard.use(
-            "apply_discount", code=given["discount_code"], subtotal=subtotal, order_date=given["order_date"]
+            "apply_discount", code=value["discount_code"], subtotal=subtotal, order_date=value["order_date"]
         )
     discount = heard.of("apply_discount")[0].answer["discount"]
     amount = str(Decimal(subtotal) - Decimal(discount))
     if not heard.of("calculate_tax"):
-        return heard.use("calculate_tax", state=given["state"], amount=amount)
+        return heard.use("calculate_tax", state=value["state"], amount=amount)
     if not heard.of("calculate_shipping"):
-        return heard.use("calculate_shipping", zip=given["zip"], amount=amount)
+        return heard.use("calculate_shipping", zip=value["zip"], amount=amount)
     tax, shipping = heard.of("calculate_tax")[0].answer["tax"], heard.of("calculate_shipping")[0].answer["shipping"]
     total = str(Decimal(amount) + Decimal(tax) + Decimal(shipping))
     return _done({"subtotal": subtotal, "discount": discount, "tax": tax, "shipping": shipping, "total": total})

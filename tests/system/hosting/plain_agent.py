@@ -15,24 +15,24 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     offered = [
         {
             "type": "function",
-            "function": {"name": one.name, "description": one.description, "parameters": one.parameters},
+            "function": {"name": item.name, "description": item.description, "parameters": item.parameters},
         }
-        for one in tools.list()
+        for item in tools.list()
     ]
     messages: list[dict[str, Any]] = json.loads(work.session) if work.session else [system(work)]
     messages.append({"role": "user", "content": user_prompt(work)})
     for _ in range(work.agent.max_turns):
         body = {"model": work.agent.model, "messages": messages, "tools": offered}
-        said, used = await asyncio.to_thread(ask, work.agent.base_url, body)
+        document, used = await asyncio.to_thread(ask, work.agent.base_url, body)
         tools.report_usage(tokens_in=used["prompt_tokens"], tokens_out=used["completion_tokens"])
-        messages.append(said)
+        messages.append(document)
         note(work)
-        for call in said.get("tool_calls") or ():
-            asked = call["function"]
-            result = await tools.call(asked["name"], json.loads(asked["arguments"]))
+        for call in document.get("tool_calls") or ():
+            function = call["function"]
+            result = await tools.call(function["name"], json.loads(function["arguments"]))
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": result.text})
-        if not said.get("tool_calls"):
-            return ModelAnswer(said["content"], json.dumps(messages))
+        if not document.get("tool_calls"):
+            return ModelAnswer(document["content"], json.dumps(messages))
     raise RuntimeError("it asked too often")
 
 
@@ -43,8 +43,8 @@ def system(work: AgentWork) -> dict[str, Any]:
 def ask(base_url: str, body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     request = urllib.request.Request(f"{base_url}/chat/completions", json.dumps(body).encode())
     with urllib.request.urlopen(request, timeout=90) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found["choices"][0]["message"], found["usage"]
+        document: dict[str, Any] = json.load(answer)
+        return document["choices"][0]["message"], document["usage"]
 
 
 def note(work: AgentWork) -> None:

@@ -30,40 +30,40 @@ class Scripted(AgentExecutor):  # type: ignore[misc]  # its SDK is not here
         self._folder = folder
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        said = context.get_user_input()
+        user_input = context.get_user_input()
         await event_queue.enqueue_event(context.current_task or new_task_from_user_message(context.message))
         task = TaskUpdater(event_queue, context.task_id, context.context_id)
         await task.start_work()
-        if "was not accepted" in said:
+        if "was not accepted" in user_input:
             await task.add_artifact([new_data_part({"total": 42})])
             await task.complete()
             return
-        given = json.loads(said.split("Its input:\n")[1].splitlines()[0])
-        (self._folder / f"began-{given['do']}").touch()
-        await getattr(self, f"_{given['do']}")(task, given)
+        document = json.loads(user_input.split("Its input:\n")[1].splitlines()[0])
+        (self._folder / f"began-{document['do']}").touch()
+        await getattr(self, f"_{document['do']}")(task, document)
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         (self._folder / "cancelled").touch()
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
-    async def _double(self, task: TaskUpdater, given: dict[str, int]) -> None:
+    async def _double(self, task: TaskUpdater, value: dict[str, int]) -> None:
         await asyncio.sleep(0.3)
-        await task.add_artifact([new_data_part({"total": 2 * given["amount"]})])
+        await task.add_artifact([new_data_part({"total": 2 * value["amount"]})])
         used = {"tokens_in": 7, "cost": "0.5", "currency": "EUR"}
         await task.update_status(TaskState.TASK_STATE_COMPLETED, metadata={"usage": used})
 
-    async def _say(self, task: TaskUpdater, given: dict[str, str]) -> None:
-        await task.add_artifact([new_text_part(given["text"])])
+    async def _say(self, task: TaskUpdater, value: dict[str, str]) -> None:
+        await task.add_artifact([new_text_part(value["text"])])
         await task.complete()
 
-    async def _fail(self, task: TaskUpdater, given: dict[str, str]) -> None:
-        parts = [new_data_part(given["told"])] if "told" in given else [new_text_part("there are none left")]
+    async def _fail(self, task: TaskUpdater, value: dict[str, str]) -> None:
+        parts = [new_data_part(value["told"])] if "told" in value else [new_text_part("there are none left")]
         await task.failed(task.new_agent_message(parts))
 
-    async def _ask(self, task: TaskUpdater, given: dict[str, str]) -> None:
+    async def _ask(self, task: TaskUpdater, value: dict[str, str]) -> None:
         await task.requires_input(task.new_agent_message([new_text_part("Which colour?")]))
 
-    async def _hang(self, task: TaskUpdater, given: dict[str, str]) -> None:
+    async def _hang(self, task: TaskUpdater, value: dict[str, str]) -> None:
         await asyncio.sleep(600)
 
 

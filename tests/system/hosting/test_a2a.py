@@ -61,9 +61,9 @@ def test_text_of_a_remote_agent_is_read_as_that_of_a_model(hosting: Hosting, rem
 def test_an_output_that_is_not_accepted_is_asked_for_again_in_the_same_conversation(
     hosting: Hosting, remote: Agents
 ) -> None:
-    wanted = {"OutputSchema": {"type": "object", "required": ["total"]}}
+    expected = {"OutputSchema": {"type": "object", "required": ["total"]}}
     with hosting(remote()) as hosted:
-        assert hosted.result(wanted, given={"do": "say", "text": '{"sum": 1}'}) == {"total": 42}
+        assert hosted.result(expected, given={"do": "say", "text": '{"sum": 1}'}) == {"total": 42}
 
 
 @pytest.mark.parametrize(

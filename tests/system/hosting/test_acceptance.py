@@ -34,14 +34,14 @@ MakeYard = Callable[[str], Yard]
 
 @pytest.fixture(scope="module")
 def one_shop() -> Iterator[Shop]:
-    with shop() as found:
-        yield found
+    with shop() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
 def record() -> Iterator[AgentsRecord]:
-    with agents_record() as found:
-        yield found
+    with agents_record() as result:
+        yield result
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def _common(case: str, url: str, folder: Path) -> dict[str, Any]:
         shutil.copy(Path(__file__).with_name("plain_agent.py"), folder)
         where = {"process": case == "plain", "handler": "plain_agent.py:handle"}
         return {**where, "base_url": f"{url}/v1", "model": "scripted", "options": {"notes": str(folder)}}
-    found = CASES[case]
+    result = CASES[case]
     environment = {
         "OPENAI_API_KEY": "none",
         "ANTHROPIC_API_KEY": "none",
@@ -78,24 +78,24 @@ def _common(case: str, url: str, folder: Path) -> dict[str, Any]:
         "PYTHONPATH": "",
     }
     return {
-        "recipe": found.recipe,
-        "python": str(found.python()),
-        "base_url": f"{url}{found.api}",
-        "model": found.model,
-        "options": found.own_options(),
+        "recipe": result.recipe,
+        "python": str(result.python()),
+        "base_url": f"{url}{result.api}",
+        "model": result.model,
+        "options": result.own_options(),
         "environment": environment,
     }
 
 
 @pytest.mark.parametrize("case", EVERY)
 def test_agents_process_an_order(yard: MakeYard, case: str, record: AgentsRecord) -> None:
-    found = yard(case)
+    yards = yard(case)
     with record.timed(case, "all is well") as noted:
-        found.begin()
-        assert found.finish() == dict.fromkeys(STATES, 1)
+        yards.begin()
+        assert yards.finish() == dict.fromkeys(STATES, 1)
         if case != "plain, in the host":
-            noted.used(*use_of(found.child()))
-    used = found.tools.call("read_usage", workflow_id=found.run)
+            noted.used(*use_of(yards.child()))
+    used = yards.tools.call("read_usage", workflow_id=yards.run)
     assert used["total"]["reports"] == len(STATES)
     assert all(used["states"][state]["tokens_out"] > 0 for state in STATES), "the SDK told what each turn used"
 
@@ -104,42 +104,42 @@ def test_agents_process_an_order(yard: MakeYard, case: str, record: AgentsRecord
 def test_an_agent_whose_process_is_killed_in_the_middle_of_a_turn_does_it_again(
     yard: MakeYard, case: str, record: AgentsRecord
 ) -> None:
-    found = yard(case)
-    found.mind.closed = PRICING
+    yards = yard(case)
+    yards.mind.closed = PRICING
     with record.timed(case, "agent killed"):
-        found.begin()
-        found.wait_for_turn(PRICING)
-        os.kill(found.child(), 9)
-        found.mind.opened.set()
-        assert found.finish() == dict.fromkeys(STATES, 1), "the host kept the lease"
-        assert "killed by SIGKILL" in found.said()
+        yards.begin()
+        yards.wait_for_turn(PRICING)
+        os.kill(yards.child(), 9)
+        yards.mind.opened.set()
+        assert yards.finish() == dict.fromkeys(STATES, 1), "the host kept the lease"
+        assert "killed by SIGKILL" in yards.said()
 
 
 @pytest.mark.parametrize("case", WITH_A_PROCESS)
 def test_a_host_that_is_killed_in_the_middle_of_a_turn_is_replaced_by_the_next(
     yard: MakeYard, case: str, record: AgentsRecord
 ) -> None:
-    found = yard(case)
-    found.mind.closed = PRICING
+    yards = yard(case)
+    yards.mind.closed = PRICING
     with record.timed(case, "host killed"):
-        found.begin()
-        found.wait_for_turn(PRICING)
-        assert found.host is not None
-        found.host.kill()
-        found.host.wait()
-        found.mind.opened.set()
-        found.start_host()
-        attempts = found.finish()
+        yards.begin()
+        yards.wait_for_turn(PRICING)
+        assert yards.host is not None
+        yards.host.kill()
+        yards.host.wait()
+        yards.mind.opened.set()
+        yards.start_host()
+        attempts = yards.finish()
         assert attempts.pop(PRICING) >= 2
         assert set(attempts.values()) == {1}
 
 
 @pytest.mark.parametrize("case", WITH_A_PROCESS)
 def test_a_model_server_that_is_away_for_a_while_is_waited_for(yard: MakeYard, case: str, record: AgentsRecord) -> None:
-    found = yard(case)
-    found.model.stop()
+    yards = yard(case)
+    yards.model.stop()
     with record.timed(case, "model server away"):
-        found.begin()
-        wait_until(lambda: "the turn broke and is tried again" in found.said())
-        found.model.start()
-        assert found.finish() == dict.fromkeys(STATES, 1), "the host kept the lease"
+        yards.begin()
+        wait_until(lambda: "the turn broke and is tried again" in yards.said())
+        yards.model.start()
+        assert yards.finish() == dict.fromkeys(STATES, 1), "the host kept the lease"

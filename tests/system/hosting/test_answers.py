@@ -23,34 +23,34 @@ def plain(hosting: Hosting, tmp_path: Path) -> Hosting:
 
 
 def test_a_model_whose_answer_is_not_accepted_reads_why_in_the_same_conversation(plain: Hosting) -> None:
-    said: list[Heard] = []
+    heards: list[Heard] = []
 
     def mind(heard: Heard) -> Said:
-        said.append(heard)
+        heards.append(heard)
         return Said(text='{"total": 3}' if len(heard.prompts) > 1 else "It comes to three.")
 
     with model_server(mind) as model, plain(agents(model.url)) as hosted:
         run = hosted.start({"OutputSchema": TOTAL})
         assert hosted.client.result(run) == {"total": 3}
         assert hosted.state(run).attempts == 1
-    first, second = said
+    first, second = heards
     assert second.prompts[0] == first.prompts[0]
     assert "not accepted" in second.prompts[1]
     assert "not one JSON value" in second.prompts[1]
 
 
 def test_a_model_that_never_gives_an_accepted_answer_fails_the_state(plain: Hosting) -> None:
-    asked: list[Heard] = []
+    heards: list[Heard] = []
 
     def mind(heard: Heard) -> Said:
-        asked.append(heard)
+        heards.append(heard)
         return Said(text="{}")
 
     with model_server(mind) as model, plain(agents(model.url)) as hosted, pytest.raises(RunFailed) as failed:
         hosted.result({"OutputSchema": TOTAL})
     assert failed.value.error == "DCF.InvalidOutput"
     assert "total" in (failed.value.cause or "")
-    assert len(asked) == 3
+    assert len(heards) == 3
 
 
 def test_a_model_server_that_is_not_well_is_asked_again(plain: Hosting) -> None:

@@ -32,10 +32,10 @@ async def sleep(work, tools):
 @pytest.fixture
 def site() -> Iterator[Site]:
     folder = Path(tempfile.mkdtemp(prefix="dcfh-", dir="/tmp"))
-    with opened(folder) as found:
+    with opened(folder) as result:
         (folder / "handlers.py").write_text(HANDLERS)
         (folder / "hello.json").write_text(json.dumps(HELLO))
-        yield found
+        yield result
     shutil.rmtree(folder)
 
 

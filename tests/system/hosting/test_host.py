@@ -37,10 +37,10 @@ async def echo(work, tools):
 def test_a_handler_gets_the_work_and_returns_the_output(hosting: Hosting, process: str) -> None:
     task = {"Instructions": "Greet {% $states.input.name %}.", "Errors": ["Rude"]}
     with hosting(agents("echo", process, 'model = "m-1"'), ECHO) as hosted:
-        found = hosted.result(task, given={"name": "Ada"})
-    key = found.pop("key")
+        result = hosted.result(task, given={"name": "Ada"})
+    key = result.pop("key")
     assert key.startswith("dcf-")
-    assert found == {
+    assert result == {
         "input": {"name": "Ada"}, "instructions": "Greet Ada.", "errors": ["Rude"], "state": "A", "agent": hosted.agent,
         "model": "m-1",
     }  # fmt: skip
@@ -64,8 +64,8 @@ def test_a_child_has_the_trace_context_of_its_attempt_where_there_are_traces(
     hosting: Hosting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told(hosted: Hosted) -> list[Any]:
-        found: list[Any] = hosted.result({})
-        return found
+        result: list[Any] = hosted.result({})
+        return result
 
     with hosting(agents("traced", "true"), TRACED) as hosted:
         assert told(hosted)[:2] == ["", None]
@@ -233,8 +233,8 @@ def test_an_agent_has_as_many_turns_at_a_time_as_it_is_allowed(hosting: Hosting,
     states = {"Each": {"Type": "Map", "ItemProcessor": each, "End": True}}
     more = f"concurrency = {concurrency}"
     with hosting(agents("together", "false", more), TOGETHER) as hosted:
-        given = [concurrency] * 6
-        run = hosted.client.start({"asl": {"StartAt": "Each", "States": states}}, given, agents=hosted.agent)
+        value = [concurrency] * 6
+        run = hosted.client.start({"asl": {"StartAt": "Each", "States": states}}, value, agents=hosted.agent)
         assert max(hosted.client.result(run.workflow_id, timeout_s=LONG)) == concurrency
 
 
@@ -314,5 +314,5 @@ def test_a_handler_may_import_what_lies_beside_the_agents_file(hosting: Hosting,
     (tmp_path / "prices_of_this_test.py").write_text("PRICE = 3")
     handlers = "import prices_of_this_test\nasync def price(work, tools): return prices_of_this_test.PRICE"
     with hosting(agents("price", "true"), handlers) as hosted:
-        found: Any = hosted.result()
-    assert found == 3
+        result: Any = hosted.result()
+    assert result == 3

@@ -40,17 +40,17 @@ def agents(handler: str, process: str, *names: str) -> str:
 
 
 def happened(hosted: Hosted, run: str, kind: str) -> list[Any]:
-    return [one for one in hosted.client.events(run) if one.type == kind]
+    return [event for event in hosted.client.events(run) if event.type == kind]
 
 
 @PLACES
 def test_a_note_is_in_the_history_under_the_name_of_the_agent(hosting: Hosting, process: str) -> None:
     with hosting(agents("note", process, "leave_note"), HANDLERS) as hosted:
         run = hosted.start({})
-        names, said, is_error = hosted.client.result(run)
+        names, text, is_error = hosted.client.result(run)
         (note,) = happened(hosted, run, "NoteLeft")
     assert (names, is_error) == (["leave_note"], False)
-    assert said == "The planner gets the note."
+    assert text == "The planner gets the note."
     assert note.data["text"] == "two orders have no address"
     assert (note.state, note.data["agent"]) == ("A", hosted.agent)
 
@@ -79,8 +79,8 @@ def test_a_question_ends_the_turn_and_its_answer_comes_with_the_next(hosting: Ho
 
 def test_a_wrong_argument_is_told_and_tools_that_are_not_given_are_not_there(hosting: Hosting) -> None:
     with hosting(agents("wrong", "false", "leave_note"), HANDLERS) as hosted:
-        (note, noted), (asked, is_asked) = hosted.result()
+        (note, noted), (request, is_asked) = hosted.result()
     assert noted
     assert is_asked
     assert "'text' must be a text" in note
-    assert "There is no tool 'ask_question'" in asked
+    assert "There is no tool 'ask_question'" in request

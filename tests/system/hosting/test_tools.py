@@ -34,8 +34,8 @@ async def called(work, tools):
 
 @pytest.fixture(scope="module")
 def words() -> Iterator[McpService]:
-    with mcp_service("words", "hear", "whisper") as found:
-        yield found
+    with mcp_service("words", "hear", "whisper") as result:
+        yield result
 
 
 def agents(handler: str, process: str, *servers: str) -> str:
@@ -116,7 +116,7 @@ def test_tools_are_served_over_mcp_to_agents_that_only_take_an_address() -> None
         with served(Adder()) as address:
             http = create_mcp_http_client(headers=dict(address.headers))
             async with http, Client(streamable_http_client(address.url, http_client=http), mode="legacy") as client:
-                assert [one.name for one in (await client.list_tools()).tools] == ["add"]
+                assert [tool.name for tool in (await client.list_tools()).tools] == ["add"]
                 good, bad = [await client.call_tool(name, {"a": 1}) for name in ("add", "sub")]
                 assert (good.content[0].text, good.is_error) == ('add {"a": 1}', False)  # type: ignore[union-attr]
                 assert bad.is_error
@@ -129,8 +129,8 @@ def test_tools_are_not_served_to_others_on_this_machine() -> None:
         with served(Adder()) as address:
             async with httpx2.AsyncClient() as http:
                 for headers in ({}, {"Authorization": "Bearer guess"}):
-                    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-                    answer = await http.post(address.url, json=asked, headers=headers)
+                    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+                    answer = await http.post(address.url, json=body, headers=headers)
                     assert answer.status_code == 401
 
     anyio.run(use)
@@ -141,9 +141,15 @@ def test_who_has_no_token_cannot_make_the_host_read_for_ever(length: str) -> Non
     async def use() -> None:
         with served(Adder()) as address:
             place = httpx2.URL(address.url)
-            asked = (f"POST {place.path} HTTP/1.1", "Authorization: Bearer \u00e9", f"Content-Length: {length}", "", "")
+            request = (
+                f"POST {place.path} HTTP/1.1",
+                "Authorization: Bearer \u00e9",
+                f"Content-Length: {length}",
+                "",
+                "",
+            )
             async with await anyio.connect_tcp(place.host, place.port or 0) as stream:
-                await stream.send("\r\n".join(asked).encode())
+                await stream.send("\r\n".join(request).encode())
                 with anyio.fail_after(LONG):
                     assert b" 401 " in await stream.receive()
 

@@ -83,8 +83,8 @@ class Yard:
         return self.shop.site.said(self.host)
 
     def states(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.tools.call("read_workflow_control_plane", workflow_id=self.run)["states"]
-        return found
+        states: dict[str, Any] = self.tools.call("read_workflow_control_plane", workflow_id=self.run)["states"]
+        return states
 
     def wait_for_turn(self, state: str) -> None:
         """Wait until the model is asked about a state, which it then does not answer."""
@@ -98,11 +98,11 @@ class Yard:
             return self.tools.call("read_workflow_control_plane", workflow_id=self.run)
 
         wait_until(lambda: read()["meta"]["status"] != "running", RUN_S)
-        found = read()
-        assert found["meta"]["status"] == "succeeded", found["meta"]
-        assert found["meta"]["output"]["total"] == TOTAL
+        result = read()
+        assert result["meta"]["status"] == "succeeded", result["meta"]
+        assert result["meta"]["output"]["total"] == TOTAL
         assert effective(self.shop.site.events(self.run)) == dict.fromkeys(STATES, 1)
-        return {state: found["states"][state]["attempts"] for state in STATES}
+        return {state: result["states"][state]["attempts"] for state in STATES}
 
 
 def agents_file(folder: Path, common: Mapping[str, Any], name: str = "agents.toml") -> Path:

@@ -67,8 +67,8 @@ def tried(kind: Kind, runs: int = RUNS) -> Outcome:
 def told(name: str, outcome: Outcome) -> Iterator[str]:
     """The broken rules, with the story of each run that broke one."""
     yield from outcome.complaints
-    for found in outcome.violations:
-        yield story_of(name, [found])
+    for violation in outcome.violations:
+        yield story_of(name, [violation])
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in BY_HAND])
@@ -99,7 +99,7 @@ def accept_everybody(*_: Any) -> None:
 def test_a_dcf_without_fencing_breaks_rules(home: Path) -> None:
     with KINDS["workers"](home) as kind:
         outcome = Batch(kind, range(24), work=unfenced).run()
-    assert "no_stale_write" in {found.rule for found in outcome.violations}
+    assert "no_stale_write" in {violation.rule for violation in outcome.violations}
 
 
 def test_no_server_is_left_of_a_deployment_that_does_not_start(home: Path) -> None:

@@ -111,14 +111,18 @@ def _lead(letta: Letta, url: str, ledger: str, triage: str) -> str:
 def _scrubbed(document: dict[str, Any], model_url: str) -> dict[str, Any]:
     """Return the export without addresses of this machine and secrets, and with no message but the system's."""
     text = json.dumps(document).replace(model_url, MODEL_URL)
-    found: dict[str, Any] = json.loads(re.sub(r"http://127\.0\.0\.1:\d+/mcp", "http://ledger.example/mcp", text))
-    for variable in (*found.get("tool_exec_environment_variables", ()), *found.get("secrets", ())):
+    scrubbed: dict[str, Any] = json.loads(re.sub(r"http://127\.0\.0\.1:\d+/mcp", "http://ledger.example/mcp", text))
+    for variable in (*scrubbed.get("tool_exec_environment_variables", ()), *scrubbed.get("secrets", ())):
         del variable["value_enc"]  # the first form has the value in it
-    for agent in found.get("agents", ()):
-        agent["messages"] = [one for one in agent["messages"] if one["role"] == "system"]
-        there = {one["id"] for one in agent["messages"]}
-        agent["in_context_message_ids"] = [one for one in agent["in_context_message_ids"] if one in there]
-    return found
+    for agent in scrubbed.get("agents", ()):
+        agent["messages"] = [message for message in agent["messages"] if message["role"] == "system"]
+        there = {message["id"] for message in agent["messages"]}
+        agent["in_context_message_ids"] = [
+            in_context_message_id
+            for in_context_message_id in agent["in_context_message_ids"]
+            if in_context_message_id in there
+        ]
+    return scrubbed
 
 
 if __name__ == "__main__":

@@ -88,12 +88,12 @@ def _report(seen: Conversation) -> Reply | None:
     if seen.called("update_workflow_control_plane"):
         return None
     run, state, _ = _event(seen)
-    held = {"workflow_id": run, "state": state, "lease_token": _token(seen)}
+    holding = {"workflow_id": run, "state": state, "lease_token": _token(seen)}
     if not _has_skills(seen):
         failure = {"error_name": "SkillUnavailable", "error_message": "a skill could not be loaded"}
-        return use("update_workflow_control_plane", **held, new_status="failed", **failure)
+        return use("update_workflow_control_plane", **holding, new_status="failed", **failure)
     output = WORK[state](seen).output
-    return use("update_workflow_control_plane", **held, new_status="succeeded", output_json=output)
+    return use("update_workflow_control_plane", **holding, new_status="succeeded", output_json=output)
 
 
 def _notify(seen: Conversation) -> Reply | None:
@@ -133,8 +133,8 @@ def _state(seen: Conversation) -> dict[str, Json]:
 
 
 def _skills(seen: Conversation) -> list[dict[str, Json]]:
-    found: list[dict[str, Json]] = _state(seen).get("skills") or []
-    return found
+    skills: list[dict[str, Json]] = _state(seen).get("skills") or []
+    return skills
 
 
 def _has_skills(seen: Conversation) -> bool:
@@ -161,8 +161,8 @@ class Progress:
 
 
 def _given(seen: Conversation) -> dict[str, Json]:
-    found: dict[str, Json] = seen.last("acquire_state_lease")["work"]["input"]
-    return found
+    result: dict[str, Json] = seen.last("acquire_state_lease")["work"]["input"]
+    return result
 
 
 def _check_order(seen: Conversation) -> Progress:
@@ -180,29 +180,29 @@ def _check_order(seen: Conversation) -> Progress:
 
 
 def _price_order(seen: Conversation) -> Progress:
-    given = _given(seen)
+    value = _given(seen)
     if not seen.called("calculate_subtotal"):
-        return Progress(call=use("calculate_subtotal", lines=given["lines"]))
+        return Progress(call=use("calculate_subtotal", lines=value["lines"]))
     subtotal = seen.last("calculate_subtotal")["subtotal"]
     if not seen.called("apply_discount"):
-        dated = {"code": given["discount_code"], "subtotal": subtotal, "order_date": given["order_date"]}
+        dated = {"code": value["discount_code"], "subtotal": subtotal, "order_date": value["order_date"]}
         return Progress(call=use("apply_discount", **dated))
     discount = seen.last("apply_discount")["discount"]
     amount = str(Decimal(subtotal) - Decimal(discount))
     if not seen.called("calculate_tax"):
-        return Progress(call=use("calculate_tax", state=given["state"], amount=amount))
+        return Progress(call=use("calculate_tax", state=value["state"], amount=amount))
     if not seen.called("calculate_shipping"):
-        return Progress(call=use("calculate_shipping", zip=given["zip"], amount=amount))
+        return Progress(call=use("calculate_shipping", zip=value["zip"], amount=amount))
     tax, shipping = seen.last("calculate_tax")["tax"], seen.last("calculate_shipping")["shipping"]
     figures = {"subtotal": subtotal, "discount": discount, "tax": tax, "shipping": shipping}
     return Progress(output=figures | {"total": str(Decimal(amount) + Decimal(tax) + Decimal(shipping))})
 
 
 def _write_invoice(seen: Conversation) -> Progress:
-    given = _given(seen)
+    value = _given(seen)
     if not seen.called("create_invoice"):
         fields = ("order_number", "order_date", "customer", "lines", "pricing")
-        return Progress(call=use("create_invoice", **{name: given[name] for name in fields}))
+        return Progress(call=use("create_invoice", **{name: value[name] for name in fields}))
     return Progress(output=seen.last("create_invoice"))
 
 

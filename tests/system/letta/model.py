@@ -120,16 +120,16 @@ class ScriptedModel:
         """The exchanges, a line for each."""
         for exchange in list(self.log):
             seen, reply = exchange.conversation, exchange.reply
-            told = seen.results[-1].text[:600] if seen.results else seen.message[:300]
-            yield f"{told}\n    -> {[call.tool for call in reply.calls] or reply.text or reply.error}"
+            text = seen.results[-1].text[:600] if seen.results else seen.message[:300]
+            yield f"{text}\n    -> {[call.tool for call in reply.calls] or reply.text or reply.error}"
 
     def reply(self, conversation: Conversation) -> Reply:
         replies = (mind(conversation) for mind in list(self.minds))
-        found = next((reply for reply in replies if reply is not None), Reply(text="ok"))
+        result = next((reply for reply in replies if reply is not None), Reply(text="ok"))
         with self._lock:
-            self.log.append(Exchange(conversation=conversation, reply=found))
-        time.sleep(found.delay_s)  # a model that thinks
-        return found
+            self.log.append(Exchange(conversation=conversation, reply=result))
+        time.sleep(result.delay_s)  # a model that thinks
+        return result
 
 
 @contextmanager
@@ -155,15 +155,15 @@ def json_in(text: str) -> dict[str, Json]:
             continue
         if value.keys() >= {"status", "message"} and isinstance(value["message"], str) and "{" in value["message"]:
             return json_in(value["message"])
-        found: dict[str, Json] = value
-        return found
+        result: dict[str, Json] = value
+        return result
     return {}
 
 
 def read_conversation(body: Mapping[str, Json]) -> Conversation:
     system, message = "", ""
     results: list[Result] = []
-    asked: dict[str, tuple[str, Json]] = {}
+    request: dict[str, tuple[str, Json]] = {}
     for turn in body["messages"]:
         role, text = turn["role"], _text(turn.get("content"))
         if role in {"system", "developer"} and not system:
@@ -172,9 +172,9 @@ def read_conversation(body: Mapping[str, Json]) -> Conversation:
             message, results = text, []
         elif role == "assistant":
             calls = turn.get("tool_calls") or []
-            asked |= {call["id"]: _asked(call["function"]) for call in calls}
+            request |= {call["id"]: _asked(call["function"]) for call in calls}
         elif role == "tool":
-            name, arguments = asked.get(turn["tool_call_id"], ("", {}))
+            name, arguments = request.get(turn["tool_call_id"], ("", {}))
             results.append(Result(tool=name, text=text, arguments=arguments))
     offered = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
     heard = tuple(result for result in results if not result.is_lost)

@@ -25,9 +25,9 @@ def planner(seen: Conversation) -> Reply | None:
 
 def _own_id(seen: Conversation) -> str:
     """The agent id that Letta writes into the system prompt."""
-    found = _OWN_ID.search(seen.system)
-    assert found is not None
-    return found[1]
+    match = _OWN_ID.search(seen.system)
+    assert match is not None
+    return match[1]
 
 
 def _run_id(seen: Conversation) -> str:
@@ -37,13 +37,13 @@ def _run_id(seen: Conversation) -> str:
 def _document(seen: Conversation) -> dict[str, Json]:
     """The document that the instructions show, with the states of the order workflow and the skills that were found."""
     shown: dict[str, Json] = json.loads(seen.system.split("```json\n")[1].split("```")[0])
-    found = {skill["skillName"]: skill for skill in seen.last("get_skillset")["available_skills"]}
+    skills = {skill["skillName"]: skill for skill in seen.last("get_skillset")["available_skills"]}
     states = json.loads(json.dumps(WORKFLOW["asl"]["States"]))
     for state, name in zip(states.values(), NEEDED, strict=True):
-        state["AgentBinding"]["skills"] = [f"skill://{name}@{found[name]['skillVersion']}"]
+        state["AgentBinding"]["skills"] = [f"skill://{name}@{skills[name]['skillVersion']}"]
     return shown | {
         "workflow_id": _run_id(seen),
-        "skill_imports": [{"uri": found[name]["path"]} for name in NEEDED],
+        "skill_imports": [{"uri": skills[name]["path"]} for name in NEEDED],
         "asl": WORKFLOW["asl"] | {"States": states},
     }
 
@@ -51,8 +51,8 @@ def _document(seen: Conversation) -> dict[str, Json]:
 def _discover(seen: Conversation) -> Reply | None:
     if not seen.called("get_skillset"):
         return use("get_skillset")
-    found = {skill["skillName"] for skill in seen.last("get_skillset").get("available_skills") or ()}
-    return None if set(NEEDED) <= found else say(f"I lack skills: {sorted(set(NEEDED) - found)}")
+    result = {skill["skillName"] for skill in seen.last("get_skillset").get("available_skills") or ()}
+    return None if set(NEEDED) <= result else say(f"I lack skills: {sorted(set(NEEDED) - result)}")
 
 
 def _validate(seen: Conversation) -> Reply | None:

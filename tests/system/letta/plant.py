@@ -77,8 +77,8 @@ class Plant:
     def calls_of_stub(self) -> dict[str, int]:
         """How often each tool of the stub was called."""
         with urllib.request.urlopen(self.stub_url.removesuffix("/mcp") + "/metrics", timeout=10) as answer:
-            found: dict[str, int] = json.load(answer)["metrics"]["tool_calls"]
-        return found
+            tool_calls: dict[str, int] = json.load(answer)["metrics"]["tool_calls"]
+        return tool_calls
 
 
 @contextmanager

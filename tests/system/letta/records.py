@@ -26,13 +26,13 @@ class Record:
     failed: list[str] = field(default_factory=list)
 
     @contextmanager
-    def timed(self, what: str) -> Iterator[None]:
+    def timed(self, document: str) -> Iterator[None]:
         """Note a run and its time when it succeeds."""
         began = time.monotonic()
-        self.failed.append(what)
+        self.failed.append(document)
         yield
-        self.failed.remove(what)
-        self.runs.append((what, time.monotonic() - began))
+        self.failed.remove(document)
+        self.runs.append((document, time.monotonic() - began))
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def acceptance_record() -> Iterator[Record]:
 
 def written(record: Record) -> str:
     """The record as Markdown."""
-    rows = "\n".join(f"| {what} | succeeded | {seconds:.0f} |" for what, seconds in sorted(record.runs))
+    rows = "\n".join(f"| {subject} | succeeded | {seconds:.0f} |" for subject, seconds in sorted(record.runs))
     used = "\n".join(f"- {line}" for line in _versions())
     return f"""# Acceptance run with real agents, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC
 

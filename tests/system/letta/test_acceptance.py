@@ -46,15 +46,15 @@ def own_letta(shared_model: ScriptedModel) -> Iterator[LettaServer]:
 
 @pytest.fixture(scope="module")
 def shared_plant(own_letta: LettaServer) -> Iterator[Plant]:
-    with plant(own_letta, HANDLE) as found:
-        yield found
+    with plant(own_letta, HANDLE) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
 def record(shared_plant: Plant) -> Iterator[Record]:
     """The dated record of these runs, written when all of them succeeded and the environment asks for it."""
-    with acceptance_record() as found:
-        yield found
+    with acceptance_record() as record:
+        yield record
 
 
 @dataclass(kw_only=True)
@@ -75,8 +75,8 @@ class Order:
         self.plant.ask(self.planner, f"Process this order and write the invoice: {ORDER.read_text('utf-8')}")
 
     def status(self, state: str) -> str | None:
-        found = self.plant.read(self.run)["states"].get(state)
-        return None if found is None else found["status"]
+        result = self.plant.read(self.run)["states"].get(state)
+        return None if result is None else result["status"]
 
     def workers(self) -> dict[str, str]:
         agents: dict[str, str] = self.plant.read(self.run)["meta"].get("agents") or {}
@@ -96,14 +96,14 @@ def order(shared_plant: Plant, model: ScriptedModel) -> Iterator[Order]:
 
 def check(order: Order) -> dict[str, Any]:
     """The invariants of every run, after any fault."""
-    found = order.plant.wait_finalized(order.run)
-    meta, outputs = found["meta"], found["outputs"]
+    wait_finalized = order.plant.wait_finalized(order.run)
+    meta, outputs = wait_finalized["meta"], wait_finalized["outputs"]
     assert meta["status"] == "succeeded", meta
     assert meta["output"]["total"] == TOTAL
     assert meta["output"]["invoice_number"] == "INV-2025-0042"
     assert set(outputs) == set(STATES)
     assert outputs["CalculatePricing"]["total"] == TOTAL
-    assert [found["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
+    assert [wait_finalized["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
     assert effective(order.plant.site.printed_events(order.run)) == dict.fromkeys(STATES, 1)
     closed = order.plant.tools.call("finalize_workflow", workflow_id=order.run)  # repeating it answers with the record
     assert closed["summary"]["final_status"] == "succeeded"
@@ -112,7 +112,7 @@ def check(order: Order) -> dict[str, Any]:
     assert order.plant.letta.retrieve_agent(order.planner), "the planner is not"
     made = Counter(order.plant.calls_of_stub()) - order.stub_before
     assert set(made) >= STUB_TOOLS
-    return found
+    return wait_finalized
 
 
 def test_a_planner_and_three_workers_process_an_order(order: Order, record: Record) -> None:

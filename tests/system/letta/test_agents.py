@@ -60,14 +60,14 @@ def test_an_agent_is_found_by_exactly_its_name(letta: LettaPlatform, hired: Hire
     agent = hired(f"{mark}-one")
     hired(f"{mark}-one more")
 
-    assert [found.agent_id for found in letta.find_agents(name=f"{mark}-one")] == [agent]
+    assert [agent.agent_id for agent in letta.find_agents(name=f"{mark}-one")] == [agent]
 
 
 def test_characters_that_letta_has_no_names_with_are_replaced(letta: LettaPlatform, hired: Hire, mark: str) -> None:
     agent = hired(f"wf-{mark}:A/0.é")
 
     assert letta.retrieve_agent(agent).name == f"wf-{mark}-A-0--"
-    assert [found.agent_id for found in letta.find_agents(name=f"wf-{mark}:A/0.é")] == [agent]
+    assert [agent.agent_id for agent in letta.find_agents(name=f"wf-{mark}:A/0.é")] == [agent]
 
 
 def test_nobody_is_looked_for_without_tag_or_name(letta: LettaPlatform) -> None:

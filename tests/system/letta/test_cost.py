@@ -35,15 +35,15 @@ def test_making_and_finding_agents_costs_as_much_among_many_as_among_few(
         hired("worker", tags=(mark, "role:worker"), template=BUNDLE["agents"][0], bundle=BUNDLE)
 
     def costs() -> list[int]:
-        found = letta.find_agents((mark,))[0].agent_id
+        agent_id = letta.find_agents((mark,))[0].agent_id
         calls = (
             make,
             lambda: letta.find_agents((mark, "role:worker")),
             lambda: letta.find_agents(name="worker"),
-            lambda: letta.retrieve_agent(found),
-            lambda: letta.add_text(found, "note", "text"),
-            lambda: letta.apply(found),
-            lambda: letta.deliver(found, f"e{len(requests)}", {"type": "workflow_event"}),
+            lambda: letta.retrieve_agent(agent_id),
+            lambda: letta.add_text(agent_id, "note", "text"),
+            lambda: letta.apply(agent_id),
+            lambda: letta.deliver(agent_id, f"e{len(requests)}", {"type": "workflow_event"}),
         )
         return [cost(requests, call) for call in calls]
 

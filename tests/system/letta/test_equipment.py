@@ -34,8 +34,8 @@ def {name}(word: str) -> str:
 @pytest.fixture
 def service(mark: str) -> Iterator[McpService]:
     """An MCP server with two tools of its own."""
-    with mcp_service(f"service-{mark}", f"{mark}_look", f"{mark}_count") as found:
-        yield found
+    with mcp_service(f"service-{mark}", f"{mark}_look", f"{mark}_count") as result:
+        yield result
 
 
 def served(service: McpService, tool: str) -> ToolWish:

@@ -34,15 +34,15 @@ MIXED: dict[str, Any] = {
 
 @pytest.fixture
 def redis_alone(short_directory: Path) -> Iterator[RestrictedRedis]:
-    with restricted_redis(short_directory / "mixed") as found:
-        yield found
+    with restricted_redis(short_directory / "mixed") as result:
+        yield result
 
 
 @pytest.fixture
 def app(redis_alone: RestrictedRedis, letta_server: LettaServer) -> Iterator[Application]:
     settings = {"redis_url": redis_alone.url, "letta_base_url": letta_server.url, "letta_model": HANDLE}
-    with open_application(Settings.model_validate(settings)) as found:
-        yield found
+    with open_application(Settings.model_validate(settings)) as application:
+        yield application
 
 
 def test_each_agent_is_made_told_and_deleted_where_it_lives(
@@ -67,8 +67,8 @@ def test_each_agent_is_made_told_and_deleted_where_it_lives(
     assert "You are told of states." in (raw.agents.retrieve(there).system or "")
     app.control_plane.kick_off(run, "initial")
     app.clock.pulse()
-    wait_until(lambda: [one for one in list(model.log) if one.conversation.event.get("agent_id") == there], LONG)
-    assert [one.event["target_state"] for one in app.inbox.waiting(here, 10)] == ["Both/1/Here"]
-    assert {one.deleted for one in app.workers.delete_workers(run)} == {True}
+    wait_until(lambda: [item for item in list(model.log) if item.conversation.event.get("agent_id") == there], LONG)
+    assert [item.event["target_state"] for item in app.inbox.waiting(here, 10)] == ["Both/1/Here"]
+    assert {dismissed.deleted for dismissed in app.workers.delete_workers(run)} == {True}
     assert app.records.platforms_of((there, here)) == {}
     assert not raw.agents.list(tags=[f"wf:{run}"]).items

@@ -47,12 +47,12 @@ class Repository:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    found = Repository((tmp_path / "project").resolve())
-    found.root.mkdir()
-    found.git("init", "--quiet", "--initial-branch", "main")
-    found.write("README.md", "hello\n")
-    found.commit("first")
-    return found
+    repository = Repository((tmp_path / "project").resolve())
+    repository.root.mkdir()
+    repository.git("init", "--quiet", "--initial-branch", "main")
+    repository.write("README.md", "hello\n")
+    repository.commit("first")
+    return repository
 
 
 @pytest.fixture(scope="session")
@@ -80,8 +80,8 @@ async def agent_at(site: Site, url: str, *options: str, env: Json = None, **clie
     )
     log = (site.folder / "local.log").open("a+")
     with log:
-        async with Client(stdio_client(parameters, errlog=log), **client) as found:
-            yield Agent(found)
+        async with Client(stdio_client(parameters, errlog=log), **client) as result:
+            yield Agent(result)
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ def test_it_says_that_the_server_answers_and_which_commands_may_run(
 ) -> None:
     options = ("--server", local_server.url, "--root", str(repository.root), "--allow-command", "pytest {path}")
     output, code = finish(local_site.dcf("agents", "local", *options, "--json"))
-    told = json.loads(output)
+    document = json.loads(output)
     assert code == 0
-    assert told.pop("server_tools") > 20
-    assert told == {
+    assert document.pop("server_tools") > 20
+    assert document == {
         "server": local_server.url,
         "server_error": None,
         "root": str(repository.root),

@@ -55,16 +55,16 @@ async def test_children_end_with_the_command(tmp_path: Path) -> None:
     code = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(%s)"
     lasting = await _run_until_it_says(python(code % 60), tmp_path)
     outlived = await run(python(code % 0), tmp_path, LONG)
-    for found in (lasting, outlived):
-        wait_until(partial(_has_ended, int(found.tail)))
+    for result in (lasting, outlived):
+        wait_until(partial(_has_ended, int(result.tail)))
 
 
 async def _run_until_it_says(command: list[str], root: Path) -> Outcome:
     """Run a command, again with more time where the machine was so busy that it could not say anything."""
     for limit_s in (0.5, 2.0, 8.0, 32.0):
-        found = await run(command, root, limit_s)
-        if found.tail:
-            return found
+        finished = await run(command, root, limit_s)
+        if finished.tail:
+            return finished
     pytest.fail("it said nothing")
 
 
@@ -81,8 +81,8 @@ async def test_a_command_that_is_just_being_started_ends_with_this_process_too(
         return process
 
     monkeypatch.setattr("anyio.open_process", interrupted)
-    found = await run(["sleep", "60"], tmp_path)
-    assert (ended, found.exit_code) == (["here"], -signal.SIGKILL)
+    finished = await run(["sleep", "60"], tmp_path)
+    assert (ended, finished.exit_code) == (["here"], -signal.SIGKILL)
 
 
 def _begun(folder: Path) -> list[Path]:
@@ -94,28 +94,28 @@ def _has_ended(child: int) -> bool:
 
 
 async def test_there_is_no_shell(tmp_path: Path) -> None:
-    found = await run("echo $HOME; touch made", tmp_path)
-    assert found.tail == "$HOME; touch made\n"
+    finished = await run("echo $HOME; touch made", tmp_path)
+    assert finished.tail == "$HOME; touch made\n"
     assert not (tmp_path / "made").exists()
 
 
 async def test_a_command_gets_no_key_and_no_other_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DCF_API_KEY", "dcf_secret")
     monkeypatch.setenv("SOME_TOKEN", "secret")
-    found = await run(python("import os; print(sorted(os.environ))"), tmp_path)
-    assert "PATH" in found.tail
-    assert "DCF_API_KEY" not in found.tail
-    assert "SOME_TOKEN" not in found.tail
+    finished = await run(python("import os; print(sorted(os.environ))"), tmp_path)
+    assert "PATH" in finished.tail
+    assert "DCF_API_KEY" not in finished.tail
+    assert "SOME_TOKEN" not in finished.tail
 
 
 async def test_the_tail_of_a_long_output_is_kept(tmp_path: Path) -> None:
-    found = await run(python("print('x' * 1_000_000); print('end')"), tmp_path)
-    assert (len(found.tail), found.cut, found.tail[-5:]) == (TAIL_BYTES, True, "\nend\n")
+    finished = await run(python("print('x' * 1_000_000); print('end')"), tmp_path)
+    assert (len(finished.tail), finished.cut, finished.tail[-5:]) == (TAIL_BYTES, True, "\nend\n")
 
 
 async def test_a_command_reads_nothing_from_the_agents_connection(tmp_path: Path) -> None:
-    found = await run(python("import sys; print(repr(sys.stdin.read()))"), tmp_path, LONG)
-    assert found.tail == "''\n"
+    finished = await run(python("import sys; print(repr(sys.stdin.read()))"), tmp_path, LONG)
+    assert finished.tail == "''\n"
 
 
 async def test_a_cancelled_call_ends_its_command(tmp_path: Path) -> None:

@@ -78,11 +78,11 @@ async def test_a_session_that_is_null_is_that_of_the_directory(helping: Connecti
 async def test_two_worktrees_have_two_sessions(helping: Connecting, project: Repository, tmp_path: Path) -> None:
     other = tmp_path / "other"
     project.git("worktree", "add", "--quiet", "--detach", str(other))
-    async with helping(project.root) as one, helping(other) as two:
-        await start(one)
+    async with helping(project.root) as connecting, helping(other) as two:
+        await start(connecting)
         assert len((await start(two, "fix"))["stack"]) == 1
         project.write("draft.txt", "draft")
-        assert (await one.call("finished_step", outputs=["draft.txt"]))["begin_step"]["step_id"] == "check"
+        assert (await connecting.call("finished_step", outputs=["draft.txt"]))["begin_step"]["step_id"] == "check"
         assert (await two.call("finished_step", outputs=[]))["status"] == "workflow_complete"
 
 
@@ -103,9 +103,9 @@ async def test_jobs_that_cannot_be_read_are_told_of_beside_the_others(helping: C
     project.write(".deepwork/jobs/outside/job.yml", JOB.replace("draft.md", "../../../../secret"))
     (project.root.parent / "secret").write_text("secret")
     async with helping(project.root) as agent:
-        told = await agent.call("get_workflows")
-    assert [one["name"] for one in told["jobs"]] == ["notes"]
-    assert [one.split(":")[0] for one in told["problems"]] == ["broken", "outside", "empty"]
+        answer = await agent.call("get_workflows")
+    assert [job["name"] for job in answer["jobs"]] == ["notes"]
+    assert [problem.split(":")[0] for problem in answer["problems"]] == ["broken", "outside", "empty"]
     assert "secret" not in str(jobs_of(project.root)[0])
 
 

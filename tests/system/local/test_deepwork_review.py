@@ -27,8 +27,8 @@ SLOW = "import time\nopen('begun.txt', 'w').close()\ntime.sleep(600)\n"
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    with place() as found:
-        yield found
+    with place() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def server(site: Site) -> Server:
 
 def key(site: Site, *scopes: Scope, agent_id: str, profile: str | None = None) -> str:
     """Make a key as `dcf keys add` does."""
-    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as found:
-        return found.keys.create(scopes, agent_id=agent_id, label=None, life_s=None, profile=profile).text
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as application:
+        return application.keys.create(scopes, agent_id=agent_id, label=None, life_s=None, profile=profile).text
 
 
 def environment(site: Site, *, helper: bool = True) -> dict[str, str]:
@@ -67,9 +67,9 @@ async def begun(agent: Agent, repository: Repository, label: str) -> dict[str, A
 async def text_of(agent: Agent, repository: Repository, text: str) -> str:
     """Finish the step that is reviewed; return the text of the error."""
     repository.write("report.md", text)
-    found = await agent.client.call_tool("finished_step", {"outputs": ["report.md"]})
-    assert found.is_error, found
-    return str(found.content)
+    call_tool = await agent.client.call_tool("finished_step", {"outputs": ["report.md"]})
+    assert call_tool.is_error, call_tool
+    return str(call_tool.content)
 
 
 async def finished(agent: Agent, repository: Repository, text: str) -> dict[str, Any]:
@@ -89,9 +89,9 @@ async def test_allowed_review_command_judges_outputs_of_an_agent_whose_server_is
     own = environment(site)
     async with agent_at(site, server.url, *options(repository, *ALLOWED), env=own) as agent:
         assert "problems" not in await begun(agent, repository, "a")
-        told = await finished(agent, repository, "42")
-        assert (told["status"], told["failed_criteria"]) == ("needs_work", [NOT_MET])
-        assert told["feedback"] == "Add the sources."
+        run_spans = await finished(agent, repository, "42")
+        assert (run_spans["status"], run_spans["failed_criteria"]) == ("needs_work", [NOT_MET])
+        assert run_spans["feedback"] == "Add the sources."
         assert "42" in (repository / "asked.txt").read_text()
         assert (await finished(agent, repository, "42"))["status"] == "needs_work"
         assert reviews(repository) == 2, "what the output is about may have changed"
@@ -109,8 +109,8 @@ async def test_review_that_fails_too_often_is_an_error_with_its_feedback(
         await begun(agent, repository, "b")
         for number in range(2):
             assert (await finished(agent, repository, f"4{number}"))["status"] == "needs_work"
-        told = await text_of(agent, repository, "44")
-        assert "failed 3 times. Add the sources. Not met: Every number has a source (42 has none)." in told
+        text = await text_of(agent, repository, "44")
+        assert "failed 3 times. Add the sources. Not met: Every number has a source (42 has none)." in text
         assert (await finished(agent, repository, "44 (source)"))["status"] == "workflow_complete"
 
 
@@ -126,8 +126,8 @@ async def test_command_that_nobody_allowed_does_not_run_and_others_review(
     ):
         repository = project(tmp_path / f"refused-{number}")
         async with agent_at(site, server.url, *options(repository, *more), env=own) as agent:
-            (told,) = (await begun(agent, repository, f"c{number}"))["problems"]
-            assert problem in told, more
+            (details,) = (await begun(agent, repository, f"c{number}"))["problems"]
+            assert problem in details, more
             waits = await finished(agent, repository, "42 (source)")
             assert (waits["status"], waits["failed_criteria"], reviews(repository)) == ("needs_work", [], 0), more
             assert waits["waits_for_review"]["step_id"] == "report"
@@ -153,12 +153,12 @@ async def test_review_command_gets_no_key_and_ends_with_its_time(site: Site, ser
     repository.write(".deepwork/config.yml", json.dumps({"quality_gate": gate}))
     async with agent_at(site, server.url, *options(repository, *ALLOWED), env=environment(site)) as agent:
         await begun(agent, repository, "e")
-        told = await text_of(agent, repository, "42")
-        assert "not done after 2 seconds" in told
-        assert "no verdict" in told
-    given = json.loads((repository / "given.json").read_text())
-    assert not [name for name in given if name.startswith("DCF_")]
-    assert given["PATH"] == os.environ["PATH"]
+        text = await text_of(agent, repository, "42")
+        assert "not done after 2 seconds" in text
+        assert "no verdict" in text
+    document = json.loads((repository / "given.json").read_text())
+    assert not [name for name in document if name.startswith("DCF_")]
+    assert document["PATH"] == os.environ["PATH"]
 
 
 async def test_key_that_is_not_the_quality_gates_is_refused_with_the_reason(
@@ -168,9 +168,9 @@ async def test_key_that_is_not_the_quality_gates_is_refused_with_the_reason(
     own = environment(site) | {"DCF_HELPER_KEY": key(site, Scope.READ, Scope.WORK, agent_id="rita")}
     async with agent_at(site, server.url, *options(repository, *ALLOWED), env=own) as agent:
         await begun(agent, repository, "f")
-        told = await text_of(agent, repository, "42 (source)")
-        assert "bound to agent 'rita'" in told.replace("\\", "")
-        assert "dcf keys add --agent-id quality-gate --scope work" in told
+        text = await text_of(agent, repository, "42 (source)")
+        assert "bound to agent 'rita'" in text.replace("\\", "")
+        assert "dcf keys add --agent-id quality-gate --scope work" in text
 
 
 async def test_server_without_keys_needs_no_helper_key(local_site: Site, local_server: Server, tmp_path: Path) -> None:

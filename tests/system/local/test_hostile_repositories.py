@@ -143,9 +143,9 @@ def a_setting(*names: str, **more: str) -> Callable[[Trap], None]:
 def a_signed_commit(name: str, kind: str) -> Callable[[Trap], None]:
     def arrange(trap: Trap) -> None:
         tree = trap.repository.git("rev-parse", "HEAD^{tree}")
-        who = "A <a@example.org> 1700000000 +0000"
+        person = "A <a@example.org> 1700000000 +0000"
         signature = f"-----BEGIN {kind}-----\n \n eA==\n -----END {kind}-----"
-        text = f"tree {tree}\nauthor {who}\ncommitter {who}\ngpgsig {signature}\n\nsigned\n"
+        text = f"tree {tree}\nauthor {person}\ncommitter {person}\ngpgsig {signature}\n\nsigned\n"
         (trap.root.parent / "commit").write_text(text)
         made = trap.repository.git("hash-object", "-t", "commit", "-w", str(trap.root.parent / "commit"))
         trap.repository.git("reset", "--quiet", "--hard", made)

@@ -41,8 +41,8 @@ def mortal() -> Iterator[Mortal]:
 
 
 async def take(agent: Agent, run: str, owner: str = "me") -> dict[str, Json]:
-    held = await agent.ok("claim_ready_state", workflow_id=run, owner_agent_id=owner)
-    return {"workflow_id": run, "state": "A", "lease_token": held["work"]["lease_token"], "new_status": "succeeded"}
+    answer = await agent.ok("claim_ready_state", workflow_id=run, owner_agent_id=owner)
+    return {"workflow_id": run, "state": "A", "lease_token": answer["work"]["lease_token"], "new_status": "succeeded"}
 
 
 async def test_a_call_waits_for_a_server_that_is_started_again(mortal: Mortal, repository: Repository) -> None:

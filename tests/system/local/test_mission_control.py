@@ -36,8 +36,8 @@ async def started(agent: Agent, name: str = "shop") -> tuple[str, str]:
 
 
 async def task_of(agent: Agent, workflow: str, phase: str, **more: Any) -> Any:
-    told = {"caller_type": "subagent", "agent_name": "analyzer", "name": "Analyze", "goal": "See."}
-    return await agent.call("start_task", workflow_id=workflow, phase_id=phase, **told, **more)
+    details = {"caller_type": "subagent", "agent_name": "analyzer", "name": "Analyze", "goal": "See."}
+    return await agent.call("start_task", workflow_id=workflow, phase_id=phase, **details, **more)
 
 
 async def done(agent: Agent, task: Any) -> Any:

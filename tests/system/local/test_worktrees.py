@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def by_path(answer: dict[str, Json]) -> dict[str, str]:
-    return {one["path"]: one["change"] for one in answer["files"]}
+    return {file["path"]: file["change"] for file in answer["files"]}
 
 
 async def test_the_worktree_is_shown_with_branch_commit_and_what_is_dirty(
@@ -27,7 +27,7 @@ async def test_the_worktree_is_shown_with_branch_commit_and_what_is_dirty(
         repository.write("new dir/ä.txt", "x")
         repository.write("README.md", "changed")
         dirty = await agent.ok("local_worktree")
-    assert {one["path"]: one["where"] for one in dirty["changed"]} == {
+    assert {item["path"]: item["where"] for item in dirty["changed"]} == {
         "README.md": ["unstaged"],
         "new dir/ä.txt": ["untracked"],
     }
@@ -47,8 +47,8 @@ async def test_untracked_files_missed(connecting: Connecting, repository: Reposi
     (repository / "gone.py").unlink()
     repository.write("pkg/untracked.py", "4")
     async with connecting(repository.root) as agent:
-        found = await agent.ok("local_changes", start=start, areas=["pkg/**", "*.md"], patch=True)
-    assert by_path(found) == {
+        answer = await agent.ok("local_changes", start=start, areas=["pkg/**", "*.md"], patch=True)
+    assert by_path(answer) == {
         "README.md": "modified",
         "committed.py": "added",
         "gone.py": "deleted",
@@ -56,9 +56,9 @@ async def test_untracked_files_missed(connecting: Connecting, repository: Reposi
         "renamed.py": "renamed",
         "staged.py": "added",
     }
-    assert found["outside_areas"] == ["committed.py", "gone.py", "renamed.py", "old.py", "staged.py"]
-    assert "+++ b/pkg/untracked.py" in found["patch"]
-    assert "+++ b/README.md" in found["patch"]
+    assert answer["outside_areas"] == ["committed.py", "gone.py", "renamed.py", "old.py", "staged.py"]
+    assert "+++ b/pkg/untracked.py" in answer["patch"]
+    assert "+++ b/README.md" in answer["patch"]
 
 
 async def test_changes_are_those_of_the_unit_and_not_what_was_there_when_it_began(
@@ -133,8 +133,8 @@ async def test_a_repository_without_a_commit_and_a_place_without_a_repository(
         assert (await agent.call("local_worktree", root=str(empty)))["code"] == "no_worktree"
         Repository(empty).git("init", "--quiet", "--initial-branch", "main")
         (empty / "first.txt").write_text("x")
-        found = await agent.ok("local_worktree", root=str(empty), unit="u")
-        assert (found["head"], found["branch"], found["dirty"]) == (None, "main", True)
+        answer = await agent.ok("local_worktree", root=str(empty), unit="u")
+        assert (answer["head"], answer["branch"], answer["dirty"]) == (None, "main", True)
         Repository(empty).commit()
         assert by_path(await agent.ok("local_changes", root=str(empty), unit="u", patch=True)) == {"first.txt": "added"}
 

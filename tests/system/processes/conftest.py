@@ -30,8 +30,8 @@ def shared_server(shared_site: Site) -> Server:
 
 @pytest.fixture(scope="session")
 def tools(shared_server: Server) -> Iterator[ToolClient]:
-    with connect(shared_server.url) as found:
-        yield found
+    with connect(shared_server.url) as result:
+        yield result
 
 
 @pytest.fixture
@@ -44,6 +44,6 @@ def hooks(shared_site: Site) -> Iterator[Site]:
 
 def _site() -> Iterator[Site]:
     folder = Path(tempfile.mkdtemp(prefix="dcfp-", dir="/tmp"))
-    with opened(folder) as found:
-        yield found
+    with opened(folder) as result:
+        yield result
     shutil.rmtree(folder)

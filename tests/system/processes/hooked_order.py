@@ -27,14 +27,14 @@ def load_order_processing() -> None:
 
 
 def hooked(state: str, function: TaskFunction) -> TaskFunction:
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         with (HOOKS / f"{state}.entered").open("a") as entered:
             entered.write(f"{os.getpid()}\n")
         kill_if_asked(state)
         if (HOOKS / f"{state}.hold").exists():
             gates = (HOOKS / f"{state}.go", HOOKS / f"{state}.go.{os.getpid()}")
             wait_until(lambda: any(gate.exists() for gate in gates), 180)
-        output = function(given)
+        output = function(value)
         return output | {"pid": os.getpid()} if (HOOKS / "signed").exists() else output
 
     return work

@@ -31,18 +31,18 @@ def read(tools: ToolClient, run_id: str) -> dict[str, Any]:
 
 
 def state_of(tools: ToolClient, run_id: str, state: str) -> dict[str, Any]:
-    found: dict[str, Any] = read(tools, run_id)["states"][state]
-    return found
+    result: dict[str, Any] = read(tools, run_id)["states"][state]
+    return result
 
 
 def wait_succeeded(tools: ToolClient, run_id: str) -> dict[str, Any]:
     """Wait until the run has ended; it must have succeeded without help."""
     wait_until(lambda: read(tools, run_id)["meta"]["status"] != "running", LONG)
-    found = read(tools, run_id)
-    assert found["meta"]["status"] == "succeeded", found["meta"]
-    assert found["meta"]["output"]["total"] == TOTAL
-    assert [found["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
-    return found
+    record = read(tools, run_id)
+    assert record["meta"]["status"] == "succeeded", record["meta"]
+    assert record["meta"]["output"]["total"] == TOTAL
+    assert [record["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
+    return record
 
 
 def one_agent_each(prefix: str) -> dict[str, str]:

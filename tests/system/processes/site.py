@@ -98,8 +98,8 @@ class Site:
 
     def events(self, run_id: str) -> list[dict[str, Any]]:
         """Read a run's history."""
-        with open_application(Settings(redis_url=None, data_dir=self.data_dir)) as found:
-            return [happening.as_json() for happening in found.history.after(run_id)]
+        with open_application(Settings(redis_url=None, data_dir=self.data_dir)) as application:
+            return [happening.as_json() for happening in application.history.after(run_id)]
 
     def printed_events(self, run_id: str) -> list[dict[str, Any]]:
         """Read a run's history with `dcf runs events`."""
@@ -182,14 +182,14 @@ def children(pid: int) -> dict[int, str]:
 
 def descendants_in(folder: Path) -> dict[int, str]:
     """Find processes of dcf whose environment names this folder (nothing where the system does not tell)."""
-    found = {}
+    descendants = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if str(folder).encode() in (process / "environ").read_bytes():
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 if command and "redis-server" not in command:
-                    found[int(process.name)] = command
-    return found
+                    descendants[int(process.name)] = command
+    return descendants
 
 
 def redis_servers_in(folder: Path) -> list[str]:

@@ -38,15 +38,15 @@ OTHERS = tuple(state for state in STATES if state != "CalculatePricing")
 
 @pytest.fixture(scope="module")
 def shared_shop() -> Iterator[Shop]:
-    with shop() as found:
-        yield found
+    with shop() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
 def onlooker(shared_shop: Shop) -> Iterator[ToolClient]:
     """Reads what there is to see; does nothing for anybody."""
-    with connect(shared_shop.server_url) as found:
-        yield found
+    with connect(shared_shop.server_url) as result:
+        yield result
 
 
 @dataclass(kw_only=True)
@@ -78,18 +78,19 @@ class Order:
 
     def wait_until_all_went_home(self) -> None:
         """Wait until the planner has closed the run and every worker has seen that; no thread may have failed."""
-        wait_until(lambda: self._failed() or all(one.done() for one in self.under_way), 2 * LONG)
-        for one in self.under_way:
-            if one.done():
-                one.result()
+        wait_until(lambda: self._failed() or all(item.done() for item in self.under_way), 2 * LONG)
+        for future in self.under_way:
+            if future.done():
+                future.result()
 
     def said(self, tool: str) -> list[dict[str, Any]]:
         """The answers to all calls of a tool."""
-        return [one.answer for one in self.log if one.tool == tool]
+        return [item.answer for item in self.log if item.tool == tool]
 
     def story(self) -> Iterator[str]:
-        for one in self.log:
-            yield f"{one.who}: {one.tool} {json.dumps(one.arguments)[:300]}\n    -> {json.dumps(one.answer)[:600]}\n"
+        for item in self.log:
+            sent, answer = json.dumps(item.arguments)[:300], json.dumps(item.answer)[:600]
+            yield f"{item.who}: {item.tool} {sent}\n    -> {answer}\n"
 
     def _plan(self) -> None:
         request = f"Process this order and write the invoice: {ORDER.read_text('utf-8')}"
@@ -100,37 +101,37 @@ class Order:
         self.under_way.append(self.crew.submit(work))
 
     def _failed(self) -> bool:
-        return any(one.done() and one.exception() is not None for one in self.under_way)
+        return any(future.done() and future.exception() is not None for future in self.under_way)
 
 
 @pytest.fixture
 def order(shared_shop: Shop, onlooker: ToolClient) -> Iterator[Order]:
     with ThreadPoolExecutor(len(STATES) + 1) as crew:
-        found = Order(shop=shared_shop, onlooker=onlooker, crew=crew)
+        order = Order(shop=shared_shop, onlooker=onlooker, crew=crew)
         try:
-            yield found
+            yield order
         finally:
-            found.over.set()
-            sys.stdout.writelines(found.story())  # shown if the test failed
+            order.over.set()
+            sys.stdout.writelines(order.story())  # shown if the test failed
 
 
 def check(order: Order) -> dict[str, Any]:
     """The invariants of every run, after any fault."""
     order.wait_until_all_went_home()
-    found = read(order.onlooker, order.run)
-    assert found["meta"]["status"] == "succeeded", found["meta"]
-    assert found["meta"]["finalized_at"]
-    assert found["meta"]["output"]["total"] == TOTAL
-    assert found["meta"]["output"]["invoice_number"] == "INV-2025-0042"
-    assert set(found["outputs"]) == set(STATES)
-    assert found["outputs"]["CalculatePricing"]["total"] == TOTAL
-    assert [found["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
+    check = read(order.onlooker, order.run)
+    assert check["meta"]["status"] == "succeeded", check["meta"]
+    assert check["meta"]["finalized_at"]
+    assert check["meta"]["output"]["total"] == TOTAL
+    assert check["meta"]["output"]["invoice_number"] == "INV-2025-0042"
+    assert set(check["outputs"]) == set(STATES)
+    assert check["outputs"]["CalculatePricing"]["total"] == TOTAL
+    assert [check["states"][state]["status"] for state in STATES] == ["succeeded"] * 3
     assert effective(order.shop.site.events(order.run)) == dict.fromkeys(STATES, 1)
     assert order.shop.calls_of_stub() - order.stub_before == calls_that_the_order_takes()
     check_closing(order)
     check_skills(order)
     check_tokens(order)
-    return found
+    return check
 
 
 def check_closing(order: Order) -> None:
@@ -142,10 +143,10 @@ def check_closing(order: Order) -> None:
     again = order.onlooker.call("finalize_workflow", workflow_id=order.run)  # repeating it answers with the record
     assert again["audit"] == closed["audit"]
     (hired,) = order.said("create_worker_agents")
-    assert {one["state"] for one in hired["created"]} == set(STATES)
-    for one in hired["created"]:
+    assert {element["state"] for element in hired["created"]} == set(STATES)
+    for item in hired["created"]:
         with pytest.raises(ToolCallFailed) as refused:
-            order.onlooker.call("resolve_agent_name_to_id", agent_name=one["agent_name"])
+            order.onlooker.call("resolve_agent_name_to_id", agent_name=item["agent_name"])
         assert refused.value.code == "unknown_agent"
 
 
@@ -154,16 +155,16 @@ def check_skills(order: Order) -> None:
     (hired,) = order.said("create_worker_agents")
     agents = hired["agents_map"]
     loaded = Counter(
-        (one.answer["agent_id"], one.answer["manifest_id"])
-        for one in order.log
-        if one.tool == "load_skill" and is_ok(one.answer) and not one.answer["already_loaded"]
+        (item.answer["agent_id"], item.answer["manifest_id"])
+        for item in order.log
+        if item.tool == "load_skill" and is_ok(item.answer) and not item.answer["already_loaded"]
     )
-    unloaded = Counter((one["agent_id"], one["manifest_id"]) for one in order.said("unload_skill"))
-    asked = {
-        (one.arguments["agent_id"], one.arguments["manifest_id"]) for one in order.log if one.tool == "unload_skill"
+    unloaded = Counter((item["agent_id"], item["manifest_id"]) for item in order.said("unload_skill"))
+    request = {
+        (item.arguments["agent_id"], item.arguments["manifest_id"]) for item in order.log if item.tool == "unload_skill"
     }
     assert {agent for agent, _ in loaded} == set(agents.values())
-    assert set(loaded) == asked
+    assert set(loaded) == request
     assert {agent for agent, _ in loaded - unloaded} <= {agents[STATES[-1]]}
     for agent in agents.values():
         mine = order.onlooker.call("get_my_assignment", agent_id=agent, workflow_id=order.run)
@@ -173,14 +174,14 @@ def check_skills(order: Order) -> None:
 def check_tokens(order: Order) -> None:
     """Only the copy with the lease got its token."""
     granted = {
-        one.answer["lease"]["token"]: one.who
-        for one in order.log
-        if one.tool == "acquire_state_lease" and is_ok(one.answer)
+        element.answer["lease"]["token"]: element.who
+        for element in order.log
+        if element.tool == "acquire_state_lease" and is_ok(element.answer)
     }
-    assert {who.rpartition("-")[0] for who in granted.values()} == set(STATES)
-    for one in order.log:
-        for token in TOKEN.findall(json.dumps(one.answer)):
-            assert granted.get(token) == one.who, one
+    assert {person.rpartition("-")[0] for person in granted.values()} == set(STATES)
+    for item in order.log:
+        for token in TOKEN.findall(json.dumps(item.answer)):
+            assert granted.get(token) == item.who, item
     assert not TOKEN.search(json.dumps(order.shop.site.events(order.run)))
 
 
@@ -188,14 +189,14 @@ def calls_that_the_order_takes() -> Counter[str]:
     """Every tool of the three skills once, but the stock of each item."""
     shipped = [ROOT / "generated" / "manifests" / f"skill.{name}-0.1.0.json" for name in NEEDED]
     tools = [tool["definition"] for path in shipped for tool in json.loads(path.read_text("utf-8"))["requiredTools"]]
-    found = Counter(f"{tool['serverId']}:{tool['toolName']}" for tool in tools)
-    assert len(found) == 8
-    found["orders:check_inventory"] = len(json.loads(ORDER.read_text("utf-8"))["lines"])
-    return found
+    counter = Counter(f"{tool['serverId']}:{tool['toolName']}" for tool in tools)
+    assert len(counter) == 8
+    counter["orders:check_inventory"] = len(json.loads(ORDER.read_text("utf-8"))["lines"])
+    return counter
 
 
-def attempts(found: dict[str, Any]) -> list[int]:
-    return [found["states"][state]["attempts"] for state in STATES]
+def attempts(document: dict[str, Any]) -> list[int]:
+    return [document["states"][state]["attempts"] for state in STATES]
 
 
 def test_a_planner_and_three_workers_process_an_order(order: Order) -> None:
@@ -210,8 +211,8 @@ def test_the_clock_reminds_a_worker_that_lost_its_first_event(order: Order) -> N
     order.hire("CalculatePricing", lost=1)
     order.hire(*OTHERS)
     assert attempts(check(order)) == [1, 1, 1]
-    sent = [one for one in order.shop.site.events(order.run) if one["type"] == "NotificationSent"]
-    reasons = [one["reason"] for one in sent if one["state"] == "CalculatePricing"]
+    sent = [event for event in order.shop.site.events(order.run) if event["type"] == "NotificationSent"]
+    reasons = [item["reason"] for item in sent if item["state"] == "CalculatePricing"]
     assert reasons[:2] == ["upstream_done", "reminder"]
 
 
@@ -219,7 +220,7 @@ def test_the_run_is_the_same_when_every_event_comes_to_two_copies_of_every_worke
     order.place()
     order.hire(*STATES, copies=2)
     assert attempts(check(order)) == [1, 1, 1]
-    woken = {one.who for one in order.log if one.tool == "get_my_assignment" and "state" in one.arguments}
+    woken = {item.who for item in order.log if item.tool == "get_my_assignment" and "state" in item.arguments}
     assert woken == {f"{state}-{copy}" for state in STATES for copy in (1, 2)}
 
 
@@ -228,9 +229,9 @@ def test_another_copy_finishes_what_a_killed_worker_had_leased(order: Order) -> 
     order.hire(*OTHERS)
     where = (order.shop.server_url, order.run, "CalculatePricing")
     dying = order.shop.site.start("-m", "tests.system.processes.agents.dying_agent", *where)
-    told, code = finish(dying)
+    details, code = finish(dying)
     assert code == -signal.SIGKILL
-    order.log += [Exchange(**json.loads(line)) for line in told.splitlines()]
+    order.log += [Exchange(**json.loads(line)) for line in details.splitlines()]
     assert order.log[-1].tool == "acquire_state_lease"
     order.hire("CalculatePricing")
     assert attempts(check(order)) == [1, 2, 1]

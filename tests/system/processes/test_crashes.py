@@ -34,8 +34,8 @@ def test_a_worker_killed_as_soon_as_its_result_is_written(
         hooks.worker(shared_server.url, agents[state], "--state", state)
     run_id = begin(tools, agents)
     assert dying.wait(LONG) == -signal.SIGKILL
-    found = wait_succeeded(tools, run_id)
-    assert [found["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
+    result = wait_succeeded(tools, run_id)
+    assert [result["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
     assert effective(hooks.events(run_id)) == dict.fromkeys(STATES, 1)
 
 
@@ -51,8 +51,8 @@ def test_the_server_is_killed_under_a_worker_that_works_and_under_one_that_waits
         before = state_of(tools, run_id, "CalculatePricing")["lease"]["expires_at"]
         wait_until(lambda: state_of(tools, run_id, "CalculatePricing")["lease"]["expires_at"] > before, LONG)
         site.hook("CalculatePricing.go")
-        found = wait_succeeded(tools, run_id)
-        assert [found["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
+        result = wait_succeeded(tools, run_id)
+        assert [result["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
         assert effective(site.events(run_id)) == dict.fromkeys(STATES, 1)
 
         _replace(second, site)
@@ -72,8 +72,8 @@ def test_redis_killed_again_and_again_while_work_is_under_way(site: Site) -> Non
             site.wait_entered(state)
             _kill_redis(site, created)
             site.hook(f"{state}.go")
-        found = wait_succeeded(tools, run_id)
-        assert [found["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
+        result = wait_succeeded(tools, run_id)
+        assert [result["states"][state]["attempts"] for state in STATES] == [1, 1, 1]
         assert len(created) > 3
         for other in list(created):
             assert read(tools, other)["meta"]["status"] == "running"

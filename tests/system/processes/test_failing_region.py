@@ -157,13 +157,13 @@ def broken_rules(redis: LabRedis, run: str) -> list[tuple[str, str]]:
         documents=documents,
         documents_later=documents,
         left=read_left(client, run),
-        planner_told=("run_finished",),
+        planner_notices=("run_finished",),
     )
     return judge(story)
 
 
 def history(redis: LabRedis, run: str) -> list[tuple[str, str, int]]:
-    return [(one.type, one.state, one.epoch) for one in read_happenings(redis.client(), run)]
+    return [(happening.type, happening.state, happening.epoch) for happening in read_happenings(redis.client(), run)]
 
 
 def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair: TwoRegions, dcf: Dcf) -> None:
@@ -218,7 +218,7 @@ def test_a_region_that_comes_back_tells_what_was_lost_before_it_becomes_a_replic
     assert not [state for _, state in lost if state == "Validate"]
     pair.here.kill()
 
-    pair.link.mend()
+    pair.link.join()
     pair.here.start("--replicaof", "127.0.0.1", str(pair.there.port))
     wait_until(partial(pair.here.has_all_of, pair.there.port), LONG)
     assert history(pair.here, run) == history(pair.there, run)

@@ -30,7 +30,7 @@ def test_a_slow_function_keeps_its_lease(
     monkeypatch.setattr("dcf.worker.worker._RENEWALS_PER_LEASE", 12)
     go, stop = threading.Event(), threading.Event()
 
-    def slowly(given: Any) -> Any:
+    def slowly(value: Any) -> Any:
         assert go.wait(LONG)
         return {"total": "242.77"}
 
@@ -71,9 +71,9 @@ def test_a_frozen_worker_is_replaced_and_its_late_result_refused(
     assert read(tools, run_id)["meta"]["status"] == "running"
     assert read(tools, run_id)["outputs"]["GenerateInvoice"] is None
     hooks.hook("GenerateInvoice.go")
-    found = wait_succeeded(tools, run_id)
-    assert found["meta"]["output"]["pid"] == copy.pid
-    assert found["states"]["GenerateInvoice"]["attempts"] == 2
+    result = wait_succeeded(tools, run_id)
+    assert result["meta"]["output"]["pid"] == copy.pid
+    assert result["states"]["GenerateInvoice"]["attempts"] == 2
     assert effective(hooks.events(run_id)) == dict.fromkeys(STATES, 1)
 
 

@@ -51,7 +51,7 @@ def test_the_histories_of_runs_are_followed_on_the_nodes_that_have_them(cluster:
     heard: dict[str, list[str]] = {run: [] for run in runs}
 
     def note(run: str, _: str, happened: Sequence[Happening]) -> None:
-        heard[run] += [one.type for one in happened]
+        heard[run] += [item.type for item in happened]
 
     async def follow() -> None:
         tails = WaitingClients(connections, cluster.url).tails(note, lambda error: pytest.fail(str(error)))

@@ -64,7 +64,7 @@ def test_following_outlives_a_server_that_is_killed_without_gap_or_double(site: 
             assert not thread.is_alive()
         assert other.result("followed", timeout_s=LONG) == "B"
         assert seen == list(other.events("followed"))
-        assert [one.type for one in seen].count("StateSucceeded") == 2
+        assert [item.type for item in seen].count("StateSucceeded") == 2
         assert seen[-1].type == "RunSucceeded"
 
 
@@ -72,10 +72,10 @@ def test_a_function_in_a_program_goes_on_when_its_server_is_killed(site: Site) -
     server = site.serve("--port", str(free_port()))
     working, go_on = threading.Event(), threading.Event()
 
-    def work(given: Any) -> Any:
+    def work(work: Any) -> Any:
         working.set()
         assert go_on.wait(LONG)
-        return given
+        return work
 
     hello = {"asl": {"StartAt": "Work", "States": {"Work": {"Type": "Task", "End": True}}}}
     with dcf.connect(server.url, deadline_s=LONG) as client, client.serve({"Work": work}, "me"):

@@ -51,10 +51,10 @@ def ask(url: str, message: Any = LIST_TOOLS, key: str | None = None) -> httpx2.R
 
 def keys_in(site: Site) -> dict[str, tuple[Scope, ...]]:
     """The keys of the site's Redis: their scopes by label and id."""
-    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as found:
-        records, now = found.keys.all()
-        assert all(one.standing(now) == "active" and one.expires_at is not None for one in records)
-        return {f"{one.label} {one.key_id}": one.scopes for one in records}
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as application:
+        records, now = application.keys.all()
+        assert all(record.standing(now) == "active" and record.expires_at is not None for record in records)
+        return {f"{record.label} {record.key_id}": record.scopes for record in records}
 
 
 def test_the_server_of_a_run_wants_its_key_which_is_in_no_file_and_no_command_line(site: Site, held: Process) -> None:
@@ -65,9 +65,9 @@ def test_the_server_of_a_run_wants_its_key_which_is_in_no_file_and_no_command_li
     assert ask(url, key=key).status_code == 200
     assert "forbidden" in ask(url, FINALIZE, key=key).text, "a worker's key plans nothing"
     scopes = [{"read", "work"}, {"read", "work", "plan"}]
-    found = keys_in(site)
-    assert all(label.startswith("dcf run held ") for label in found)
-    assert sorted(map(set, found.values()), key=len) == scopes
+    scopeses = keys_in(site)
+    assert all(label.startswith("dcf run held ") for label in scopeses)
+    assert sorted(map(set, scopeses.values()), key=len) == scopes
 
     assert not any(key in command for command in descendants_in(site.folder).values())
     files = [path for path in site.folder.rglob("*") if path.is_file()]

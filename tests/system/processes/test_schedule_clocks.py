@@ -107,7 +107,7 @@ def test_three_clocks_that_die_start_each_tick_once_through_a_failover(
     clocks: Clocks,
 ) -> None:
     made = clocks.old.plan(chain("A"), overlap=Overlap.ALLOW, catch_up=CatchUp.ALL, every_s=10)
-    wanted = make_due(clocks.old, made, TICKS)
+    due = make_due(clocks.old, made, TICKS)
     for _ in range(CLOCKS):
         clocks.start()
     for number in (15, 30):
@@ -119,12 +119,12 @@ def test_three_clocks_that_die_start_each_tick_once_through_a_failover(
     clocks.kill_one(clocks.new, made)
     clocks.reach(clocks.new, made, 80)
     clocks.step_back(made)
-    wait_until(lambda: set(wanted) <= set(clocks.new.runs_of(made.name)), LONG)
+    wait_until(lambda: set(due) <= set(clocks.new.runs_of(made.name)), LONG)
     clocks.new.schedules.pause(made.name)
     wait_until(lambda: clocks.new.schedules.read(made.name).starting is None, LONG)
     runs = clocks.new.runs_of(made.name)
     after = clocks.new.schedules.read(made.name)
-    noted = [one.run for one in after.records if one.outcome == "started"]
+    noted = [record.run for record in after.records if record.outcome == "started"]
     assert len(noted) == len(set(noted))
     assert after.started == len(runs) == len(set(runs))
     assert all(clocks.new.event_types(run).count("RunCreated") == 1 for run in runs)

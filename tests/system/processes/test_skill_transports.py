@@ -63,17 +63,17 @@ async def test_a_worker_loads_a_skill_calls_its_tool_and_unloads_it(site: Site, 
         event = await tools.ok("await_workflow_event", agent_id=AGENT, timeout_s=50)
         loaded = await tools.ok("load_skill", skill_json=SKILL, agent_id=AGENT)
         (server,) = loaded["mcp_servers"]
-        said = await called(server)
-        assert said.startswith(f"7 by {TRANSPORTS[transport]} in ")
-        held = {
+        text = await called(server)
+        assert text.startswith(f"7 by {TRANSPORTS[transport]} in ")
+        holding = {
             "workflow_id": event["event"]["workflow_id"],
             "state": "Add",
             "lease_token": event["work"]["lease_token"],
         }
-        await tools.ok("update_workflow_control_plane", **held, new_status="succeeded", output_json={"said": said})
+        await tools.ok("update_workflow_control_plane", **holding, new_status="succeeded", output_json={"said": text})
         unloaded = await tools.ok("unload_skill", manifest_id=MANIFEST, agent_id=AGENT)
         assert unloaded["removed"] == loaded["added"]
-        read = await tools.ok("read_workflow_control_plane", workflow_id=held["workflow_id"])
+        read = await tools.ok("read_workflow_control_plane", workflow_id=holding["workflow_id"])
         assert read["meta"]["status"] == "succeeded"
         assert (await tools.ok("get_my_assignment", agent_id=AGENT))["tools"] == []
 

@@ -20,9 +20,9 @@ COMMAND = ["-m", "dcf", "serve", "--transport", "stdio"]
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     answer = await client.call_tool(tool, arguments)
-    found: dict[str, Any] = answer.structured_content or {}
-    assert found["code"] == "ok", found
-    return found
+    content: dict[str, Any] = answer.structured_content or {}
+    assert content["code"] == "ok", content
+    return content
 
 
 @pytest.mark.anyio
@@ -40,13 +40,13 @@ async def test_a_client_acquires_and_completes_a_state(site: Site, monkeypatch: 
             agents_map_json=dict.fromkeys(STATES, "me"),
         )
         mine = {"workflow_id": "by-stdio", "state": "ValidateOrder", "owner_agent_id": "me"}
-        held = await call(client, "acquire_state_lease", **mine)
-        assert held["work"]["input"]["order_number"] == "ORD-2025-0042"
+        holding = await call(client, "acquire_state_lease", **mine)
+        assert holding["work"]["input"]["order_number"] == "ORD-2025-0042"
         written = await call(
             client,
             "update_workflow_control_plane",
             **mine,
-            lease_token=held["lease"]["token"],
+            lease_token=holding["lease"]["token"],
             new_status="succeeded",
             output_json={"customer": "Hill Country Supply", "discount_code": None},
         )
@@ -73,7 +73,7 @@ def _all_texts(error: BaseException) -> str:
 
 def test_nothing_but_the_protocol_is_on_standard_output(site: Site) -> None:
     """Every line is a JSON-RPC message, also for a message that is none; it ends when its input does."""
-    asked = [
+    request = [
         {"jsonrpc": "2.0", "id": 1, "method": "ping"},
         {
             "jsonrpc": "2.0",
@@ -86,7 +86,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(site: Site) -> None:
             },
         },
     ]
-    sent = "".join(json.dumps(message) + "\n" for message in asked) + "this is no JSON\n"
+    sent = "".join(json.dumps(message) + "\n" for message in request) + "this is no JSON\n"
     finished = subprocess.run(
         [sys.executable, *COMMAND],
         input=sent,

@@ -83,11 +83,11 @@ class Shop:
         self.begin(run, machine, state, given)
         return run
 
-    def begin(self, run: str, machine: dict[str, Any], state: str, given: Any) -> None:
+    def begin(self, run: str, machine: dict[str, Any], state: str, value: Any) -> None:
         document = {"workflow_name": "one", "asl": machine}
         agents = {state: self.agent}
         answer = self.tools.call(
-            "start_run", workflow_json=document, input_json=json.dumps(given), agents_map_json=agents, workflow_id=run
+            "start_run", workflow_json=document, input_json=json.dumps(value), agents_map_json=agents, workflow_id=run
         )
         assert answer["code"] == "ok", answer
 
@@ -95,8 +95,8 @@ class Shop:
         return (self.hooks / f"{note}.note").exists()
 
     def meta(self, run: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.tools.call("read_workflow_control_plane", workflow_id=run)["meta"]
-        return found
+        meta: dict[str, Any] = self.tools.call("read_workflow_control_plane", workflow_id=run)["meta"]
+        return meta
 
     def wait_for_end(self, run: str) -> dict[str, Any]:
         wait_until(lambda: self.meta(run)["status"] != "running", LONG)
@@ -115,26 +115,26 @@ def lines(output: str) -> list[dict[str, Any]]:
 
 def told_until(worker: Process, event: str) -> list[dict[str, Any]]:
     """The lines of a worker up to this event: the run may end before its worker has printed it."""
-    told = lines(_read_on(worker))
-    while told[-1]["event"] != event:
-        told += lines(_read_on(worker))
-    return told
+    told_until = lines(_read_on(worker))
+    while told_until[-1]["event"] != event:
+        told_until += lines(_read_on(worker))
+    return told_until
 
 
 def test_a_program_reads_a_line_for_whatever_happens_to_a_state(shop: Shop) -> None:
     worker = shop.worker()
     good, bad = shop.start("Quick", "good"), shop.start("Quick", "bad")
     assert (shop.wait_for_end(good)["status"], shop.wait_for_end(bad)["error"]) == ("succeeded", "NoGood")
-    told = told_until(worker, "failed")
+    details = told_until(worker, "failed")
     worker.send_signal(signal.SIGINT)
     output, code = finish(worker)
-    told += lines(output)
+    details += lines(output)
     state = {"state": "Quick"}
-    assert {"event": "taken", "workflow_id": good, "attempt": 1} | state in told
-    assert {"event": "done", "workflow_id": good} | state in told
-    assert {"event": "failed", "workflow_id": bad, "error": "NoGood", "cause": "it is bad"} | state in told
-    assert told[-2] == {"event": "stopping", "signal": "SIGINT", "in_hand": 0}
-    assert told[-1] == {"event": "stopped", "taken": 2, "done": 1, "failed": 1, "lost": 0, "given_back": []}
+    assert {"event": "taken", "workflow_id": good, "attempt": 1} | state in details
+    assert {"event": "done", "workflow_id": good} | state in details
+    assert {"event": "failed", "workflow_id": bad, "error": "NoGood", "cause": "it is bad"} | state in details
+    assert details[-2] == {"event": "stopping", "signal": "SIGINT", "in_hand": 0}
+    assert details[-1] == {"event": "stopped", "taken": 2, "done": 1, "failed": 1, "lost": 0, "given_back": []}
     assert code == 130
 
 
@@ -198,15 +198,15 @@ def test_a_second_signal_ends_it_at_once(shop: Shop) -> None:
 def test_a_person_reads_what_it_does_and_why_it_ends(shop: Shop) -> None:
     command = ("worker", str(shop.file), "--agent-id", shop.agent, "--server", shop.server.url)
     worker = shop.site.dcf(*command, "--grace", "0", DCF_TEST_HOOKS=str(shop.hooks))
-    bad, held = shop.start("Quick", "bad"), shop.start("Held", "e")
+    bad, start = shop.start("Quick", "bad"), shop.start("Held", "e")
     wait_until(lambda: shop.has("held-e"), LONG)
     worker.terminate()
     assert finish(worker) == ("", 143)
-    said = shop.site.said(worker)
-    assert f"worker {shop.agent} serves Held, Meet, Patient, Quick" in said
-    assert "SIGTERM: takes no new states; 1 state may finish within 0 s. A second signal ends it at once." in said
-    assert f"2 taken, 0 done, 1 failed, 1 released or lost; last failure: {bad}/Quick: NoGood: it is bad" in said
-    assert f"released unfinished states for other workers: {held}/Held" in said
+    text = shop.site.said(worker)
+    assert f"worker {shop.agent} serves Held, Meet, Patient, Quick" in text
+    assert "SIGTERM: takes no new states; 1 state may finish within 0 s. A second signal ends it at once." in text
+    assert f"2 taken, 0 done, 1 failed, 1 released or lost; last failure: {bad}/Quick: NoGood: it is bad" in text
+    assert f"released unfinished states for other workers: {start}/Held" in text
 
 
 def test_the_cancellation_of_a_run_reaches_the_function(shop: Shop) -> None:

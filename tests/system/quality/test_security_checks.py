@@ -73,10 +73,10 @@ def found(semgrep: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     assert report["errors"] == []
     assert len(report["paths"]["scanned"]) > len(list((ROOT / "dcf").rglob("*.py"))) * 0.9
     results: dict[str, set[Finding]] = {}
-    for one in report["results"]:
-        path = Path(one["path"])
+    for result in report["results"]:
+        path = Path(result["path"])
         name = "planted" if path.name == planted.name else str((place / path).resolve().relative_to(ROOT))
-        results.setdefault(name, set()).add((one["start"]["line"], one["check_id"].rpartition(".")[2]))
+        results.setdefault(name, set()).add((result["start"]["line"], result["check_id"].rpartition(".")[2]))
     return results
 
 
@@ -86,8 +86,8 @@ def test_our_own_rules_find_nothing(found: dict[str, set[Finding]]) -> None:
 
 def test_every_planted_fault_is_found_and_nothing_else(found: dict[str, set[Finding]]) -> None:
     lines = enumerate(PLANTED.read_text("utf-8").splitlines(), start=1)
-    wanted = {(number, line.partition("# finds: ")[2]) for number, line in lines if "  # finds: " in line}
-    assert sorted(found["planted"] ^ wanted) == []
+    expected = {(number, line.partition("# finds: ")[2]) for number, line in lines if "  # finds: " in line}
+    assert sorted(found["planted"] ^ expected) == []
 
 
 def test_every_rule_has_a_planted_fault() -> None:

@@ -15,26 +15,26 @@ from a2a.types import CancelTaskRequest, GetTaskRequest, SendMessageRequest
 from google.protobuf.json_format import MessageToDict
 
 
-async def done(url: str, key: str, wanted: dict[str, Any]) -> Any:
+async def done(url: str, key: str, expected: dict[str, Any]) -> Any:
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http:
-        config = ClientConfig(httpx_client=http, polling=bool(wanted.get("polling")))
+        config = ClientConfig(httpx_client=http, polling=bool(expected.get("polling")))
         client = await ClientFactory(config).create_from_url(url)
-        if "cancel" in wanted:
-            return await client.cancel_task(CancelTaskRequest(id=wanted["cancel"]))
-        if "get" in wanted:
-            return await client.get_task(GetTaskRequest(id=wanted["get"]))
-        made = new_text_message(wanted["text"]) if "text" in wanted else new_data_message(wanted["data"])
-        async for found in client.send_message(SendMessageRequest(message=made)):
-            task = found.task
+        if "cancel" in expected:
+            return await client.cancel_task(CancelTaskRequest(id=expected["cancel"]))
+        if "get" in expected:
+            return await client.get_task(GetTaskRequest(id=expected["get"]))
+        made = new_text_message(expected["text"]) if "text" in expected else new_data_message(expected["data"])
+        async for result in client.send_message(SendMessageRequest(message=made)):
+            task = result.task
         return task
 
 
 async def main() -> None:
     try:
-        told = MessageToDict(await done(sys.argv[1], sys.argv[2], json.load(sys.stdin)))
+        message_to_dict = MessageToDict(await done(sys.argv[1], sys.argv[2], json.load(sys.stdin)))
     except Exception as error:  # noqa: BLE001 - the test looks at it
-        told = {"raised": type(error).__name__, "words": str(error)}
-    sys.stdout.write(json.dumps(told))
+        message_to_dict = {"raised": type(error).__name__, "words": str(error)}
+    sys.stdout.write(json.dumps(message_to_dict))
 
 
 asyncio.run(main())

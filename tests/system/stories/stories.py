@@ -13,8 +13,8 @@ from tests.system.processes.site import Server, Site, opened
 def place() -> Iterator[Site]:
     """A data directory with a short path, for one story."""
     folder = Path(tempfile.mkdtemp(prefix="dcfs-", dir="/tmp"))
-    with opened(folder) as found:
-        yield found
+    with opened(folder) as result:
+        yield result
     shutil.rmtree(folder)
 
 

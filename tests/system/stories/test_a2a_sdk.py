@@ -28,21 +28,21 @@ def test_the_client_of_the_protocols_sdk_starts_a_run_and_gets_its_output(
     only = replica(auth="keys", a2a_workflows=("a2a-echo",), public_url=f"{url}/mcp")
     waiting = replica(auth="keys", a2a_workflows=("a2a-waits",), public_url=f"{url}/mcp")
     with serving(build_http_app(only), port):
-        found = _sdk(url, planner, {"data": {"n": 21, "of": [1, 2]}})
-        assert found["status"]["state"] == "TASK_STATE_COMPLETED"
-        assert found["artifacts"][0]["parts"][0]["data"] == {"n": 21, "of": [1, 2]}
-        assert _sdk(url, planner, {"get": found["id"]}) == found
+        sdk = _sdk(url, planner, {"data": {"n": 21, "of": [1, 2]}})
+        assert sdk["status"]["state"] == "TASK_STATE_COMPLETED"
+        assert sdk["artifacts"][0]["parts"][0]["data"] == {"n": 21, "of": [1, 2]}
+        assert _sdk(url, planner, {"get": sdk["id"]}) == sdk
         assert _sdk(url, planner, {"get": "no-such-run"})["raised"] == "TaskNotFoundError"
-        assert _sdk(url, planner, {"cancel": found["id"]})["raised"] == "TaskNotCancelableError"
+        assert _sdk(url, planner, {"cancel": sdk["id"]})["raised"] == "TaskNotCancelableError"
     with serving(build_http_app(waiting), port):
         begun = _sdk(url, planner, {"text": "work", "polling": True})
         assert begun["status"]["state"] == "TASK_STATE_WORKING"
         assert _sdk(url, planner, {"cancel": begun["id"]})["status"]["state"] == "TASK_STATE_CANCELED"
 
 
-def _sdk(url: str, key: str, wanted: dict[str, Any]) -> dict[str, Any]:
+def _sdk(url: str, key: str, expected: dict[str, Any]) -> dict[str, Any]:
     program = Path(__file__).with_name("a2a_client.py")
     command = [str(A2A.python()), str(program), url, key]
-    done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, check=True, timeout=60)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    done = subprocess.run(command, input=json.dumps(expected), capture_output=True, text=True, check=True, timeout=60)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document

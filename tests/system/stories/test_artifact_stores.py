@@ -81,9 +81,9 @@ def test_a_bucket_that_is_away_is_told_without_its_secrets(monkeypatch: pytest.M
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "very-secret")
     nowhere = open_blob_store("s3://nowhere/below")
     assert nowhere is not None
-    with pytest.raises(StoreUnavailable) as told:
+    with pytest.raises(StoreUnavailable) as raised:
         nowhere.write("a/b", b"")
-    assert "very-secret" not in f"{told.value} {told.value.hint}"
+    assert "very-secret" not in f"{raised.value} {raised.value.hint}"
 
 
 def _statuses_of(script: list[str]) -> list[int]:

@@ -29,15 +29,15 @@ NO_SETTING = {"DCF_AUTH": ""}
 def project(folder: Path) -> Repository:
     """A git repository as the document describes it; its configuration names the command that reviews."""
     folder.mkdir()
-    found = Repository(folder.resolve())
-    found.git("init", "--quiet", "--initial-branch", "main")
-    found.write(".deepwork/jobs/competitive_research/job.yml", JOB)
-    found.write(".deepwork/jobs/competitive_research/steps/identify.md", "# Identify\n")
-    found.write("review.py", REVIEW)
+    repository = Repository(folder.resolve())
+    repository.git("init", "--quiet", "--initial-branch", "main")
+    repository.write(".deepwork/jobs/competitive_research/job.yml", JOB)
+    repository.write(".deepwork/jobs/competitive_research/steps/identify.md", "# Identify\n")
+    repository.write("review.py", REVIEW)
     gate = {"agent_review_command": f"{sys.executable} review.py", "default_timeout": 120, "default_max_attempts": 3}
-    found.write(".deepwork/config.yml", json.dumps({"version": "1.0", "quality_gate": gate}))
-    found.commit("job")
-    return found
+    repository.write(".deepwork/config.yml", json.dumps({"version": "1.0", "quality_gate": gate}))
+    repository.commit("job")
+    return repository
 
 
 @asynccontextmanager
@@ -64,8 +64,8 @@ async def test_a_user_alone_starts_one_server_and_reaches_the_end(tmp_path: Path
             assert (after["step_id"], after["branch_status"]) == ("report", "current")
         async with started(site, repository) as client:
             repository.write("report.md", "42")
-            told = await client.ok("finished_step", outputs=["report.md"])
-            assert (told["status"], told["failed_criteria"]) == ("needs_work", [NOT_MET])
+            answer = await client.ok("finished_step", outputs=["report.md"])
+            assert (answer["status"], answer["failed_criteria"]) == ("needs_work", [NOT_MET])
             repository.write("report.md", "42 (source)")
             done = await client.ok("finished_step", outputs=["report.md"])
             assert (done["status"], done["all_outputs"]) == ("workflow_complete", ["competitors.md", "report.md"])

@@ -26,8 +26,8 @@ async def test_a_workflow_is_carried_out_by_two_agents_while_servers_die_and_dcf
     ada, bob = project(tmp_path / "ada"), project(tmp_path / "bob")
     with place() as site:
         first, second = serve(site), serve(site)
-        async with helper(site, first, ada) as one, helper(site, second, bob) as two:
-            for agent, repository, label in ((one, ada, "acme"), (two, bob, "globex")):
+        async with helper(site, first, ada) as item, helper(site, second, bob) as two:
+            for agent, repository, label in ((item, ada, "acme"), (two, bob, "globex")):
                 (job,) = (await agent.call("get_workflows"))["jobs"]
                 assert job["workflows"] == [{"name": "full_analysis", "summary": "All of it"}]
                 begun = (await start(agent, label))["begin_step"]
@@ -35,19 +35,19 @@ async def test_a_workflow_is_carried_out_by_two_agents_while_servers_die_and_dcf
                 assert (begun["branch_name"], begun["branch_status"]) == (f"{BRANCH}-{label}", "created")
                 assert repository.git("branch", "--show-current") == f"{BRANCH}-{label}"
                 assert (await start(agent, label))["begin_step"] == {**begun, "branch_status": "current"}
-            missing = await one.client.call_tool("finished_step", {"outputs": ["competitors.md"]})
+            missing = await item.client.call_tool("finished_step", {"outputs": ["competitors.md"]})
             assert missing.is_error
             assert "does not exist" in str(missing.content)
-            await step(one, ada, "competitors.md", "interviews")
+            await step(item, ada, "competitors.md", "interviews")
             kill(first)
             third = site.serve("--port", first.port, "--profile", "deepwork", DCF_ALLOW_OPERATOR="1")
             await step(two, bob, "competitors.md", "interviews")
-            await step(one, ada, "interviews.md", "numbers", **REASON)
+            await step(item, ada, "interviews.md", "numbers", **REASON)
             kill(second)
-            waits = await one.call("finished_step", outputs=["numbers.csv"], **written(ada, "numbers.csv"))
+            waits = await item.call("finished_step", outputs=["numbers.csv"], **written(ada, "numbers.csv"))
             assert (waits["status"], waits["failed_criteria"]) == ("needs_work", [])
-            await step(one, ada, "numbers.csv", "report", **REASON)
-            done = await twice(one, "finished_step", outputs=["report.md"], **written(ada, "report.md"))
+            await step(item, ada, "numbers.csv", "report", **REASON)
+            done = await twice(item, "finished_step", outputs=["report.md"], **written(ada, "report.md"))
             assert done["status"] == "workflow_complete"
             assert done["all_outputs"] == ["competitors.md", "interviews.md", "numbers.csv", "report.md"]
         kill(third)
@@ -57,16 +57,16 @@ async def test_a_workflow_is_carried_out_by_two_agents_while_servers_die_and_dcf
 def project(folder: Path) -> Repository:
     """A repository with a job, one of whose steps has its instructions in a file."""
     folder.mkdir()
-    found = Repository(folder.resolve())
-    found.git("init", "--quiet", "--initial-branch", "main")
+    repository = Repository(folder.resolve())
+    repository.git("init", "--quiet", "--initial-branch", "main")
     job = JOB.replace(
         'instructions: "# Identify\\nFind the competitors. {% raw %}"', "instructions_file: steps/identify.md"
     )
     assert "instructions_file" in job
-    found.write(".deepwork/jobs/competitive_research/job.yml", job)
-    found.write(".deepwork/jobs/competitive_research/steps/identify.md", "# Identify\nFind them.\n")
-    found.commit("job")
-    return found
+    repository.write(".deepwork/jobs/competitive_research/job.yml", job)
+    repository.write(".deepwork/jobs/competitive_research/steps/identify.md", "# Identify\nFind them.\n")
+    repository.commit("job")
+    return repository
 
 
 def serve(site: Site) -> Server:
@@ -96,8 +96,8 @@ async def twice(agent: Agent, tool: str, **arguments: Any) -> dict[str, Any]:
 async def step(agent: Agent, repository: Repository, output: str, following: str, **more: Any) -> None:
     """Finish a step, twice as if the answer was lost; the next one begins once."""
     repository.write(output, f"what {output} says")
-    told = await twice(agent, "finished_step", outputs=[output], **more)
-    assert (told["status"], told["begin_step"]["step_id"]) == ("next_step", following)
+    answer = await twice(agent, "finished_step", outputs=[output], **more)
+    assert (answer["status"], answer["begin_step"]["step_id"]) == ("next_step", following)
 
 
 async def _read_with_dcf(site: Site) -> None:

@@ -56,17 +56,17 @@ async def test_two_agents_carry_out_orders_of_a_project_while_servers_die() -> N
 
 async def _planned(site: Site) -> tuple[str, str, str]:
     """Plan the orders of a project, and make keys for two agents."""
-    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as found:
+    with open_application(Settings(redis_url=None, data_dir=site.data_dir)) as application:
         boss = key_of(Scope.READ, Scope.WORK, Scope.PLAN, agent_id="boss")
-        opened = await ask(found, boss, "open_run", name="orders", planner_agent_id="boss", project="shop")
+        opened = await ask(application, boss, "open_run", name="orders", planner_agent_id="boss", project="shop")
         run = str(opened["workflow_id"])
-        assert (await ask(found, boss, "add_units", workflow_id=run, units=ORDERS)).code == "ok"
+        assert (await ask(application, boss, "add_units", workflow_id=run, units=ORDERS)).code == "ok"
         scopes, more = (Scope.READ, Scope.WORK), {"label": None, "life_s": None, "profile": "openfactory"}
         keys = [
-            found.keys.create(scopes, agent_id=agent, project="shop", **more).text  # type: ignore[arg-type]
+            application.keys.create(scopes, agent_id=agent, project="shop", **more).text  # type: ignore[arg-type]
             for agent in ("ada", "bob")
         ]
-        await found.reader.close()
+        await application.reader.close()
     return run, keys[0], keys[1]
 
 
@@ -82,8 +82,8 @@ async def _client(server: Server, key: str) -> AsyncIterator[ProfileClient]:
 
 async def _moved(client: ProfileClient, order: str, status: str) -> None:
     for _ in range(2):
-        found = await client.ok("update_work_order_status", workOrderId=order, status=status)
-        assert found["newStatus"] == status
+        answer = await client.ok("update_work_order_status", workOrderId=order, status=status)
+        assert answer["newStatus"] == status
 
 
 async def _read_with_dcf(site: Site, run: str) -> None:

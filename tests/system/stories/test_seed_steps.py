@@ -80,7 +80,7 @@ async def begin(planner: Tools, workflows: Path, agent_id: str | None = None) ->
     """
     made_by, by = ({}, {}) if agent_id is None else ({"planner_agent_id": agent_id}, {"agent_id": agent_id})
     skills = await planner.ok("get_skillset")
-    assert MANIFEST in {one["manifestId"] for one in skills["available_skills"]}
+    assert MANIFEST in {available_skill["manifestId"] for available_skill in skills["available_skills"]}
     valid = await planner.ok("validate_workflow", workflow_json=WORKFLOW)
     assert (valid["exit_code"], valid["resolution"]["unresolved_agent_refs"]) == (0, [])
     written = await planner.ok("write_file", path=f"{RUN}.json", content=WORKFLOW)
@@ -94,7 +94,7 @@ async def begin(planner: Tools, workflows: Path, agent_id: str | None = None) ->
     assert (await planner.ok("json_set", **meta, **by, value_json=json.dumps(agents)))["success"]
     assert json.loads((await planner.ok("json_read", **meta))["value_json"]) == agents
     notified = await planner.ok("notify_next_worker_agent", workflow_id=RUN)
-    assert [(one["state"], one["sent"]) for one in notified["targets"]] == [("Price", True)]
+    assert [(target["state"], target["sent"]) for target in notified["targets"]] == [("Price", True)]
     return agents
 
 

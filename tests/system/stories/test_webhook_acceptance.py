@@ -93,4 +93,4 @@ def test_the_order_pipeline_ends_though_the_receiver_is_away_when_the_work_comes
 
 
 def _rest(application: Application) -> object:
-    return next((one.rest for one in application.registration.all() if one.agent_id == HOOK), None)
+    return next((item.rest for item in application.registration.all() if item.agent_id == HOOK), None)

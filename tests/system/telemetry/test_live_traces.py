@@ -29,7 +29,7 @@ def collector() -> Iterator[Collector]:
 
 
 def root_of(collector: Collector, run: str) -> list[Any]:
-    return [one for one in collector.spans if one.span_id.hex() == f"{root_span_id_of(run):016x}"]
+    return [span for span in collector.spans if span.span_id.hex() == f"{root_span_id_of(run):016x}"]
 
 
 def test_five_processes_make_one_tree_although_a_worker_is_killed(site: Site, collector: Collector) -> None:
@@ -53,26 +53,28 @@ def test_five_processes_make_one_tree_although_a_worker_is_killed(site: Site, co
         process.terminate()
         process.wait(LONG)
 
-    spans = [one for one in collector.spans if one.trace_id.hex() == f"{trace_id_of(run):032x}"]
-    by_id = {one.span_id: one for one in spans}
+    spans = [span for span in collector.spans if span.trace_id.hex() == f"{trace_id_of(run):032x}"]
+    by_id = {span.span_id: span for span in spans}
     assert len(by_id) == len(spans), "a span was sent twice"
-    assert [one.name for one in spans if not one.parent_span_id] == ["run Order Processing Pipeline"]
-    assert not [one.name for one in spans if one.parent_span_id and one.parent_span_id not in by_id]
+    assert [span.name for span in spans if not span.parent_span_id] == ["run Order Processing Pipeline"]
+    assert not [span.name for span in spans if span.parent_span_id and span.parent_span_id not in by_id]
     (root,) = root_of(collector, run)
-    attempts = sorted((one for one in spans if one.name in STATES), key=lambda one: one.start_time_unix_nano)
-    assert [(one.name, one.status.code == ERROR) for one in attempts] == [
+    attempts = sorted((span for span in spans if span.name in STATES), key=lambda item: item.start_time_unix_nano)
+    assert [(attempt.name, attempt.status.code == ERROR) for attempt in attempts] == [
         (STATES[0], False),
         (STATES[1], True),
         (STATES[1], False),
         (STATES[2], False),
     ]
-    assert {one.parent_span_id for one in attempts} == {root.span_id}
+    assert {attempt.parent_span_id for attempt in attempts} == {root.span_id}
     lost, again = attempts[1:3]
-    assert [one.name for one in lost.events][-1] == "LeaseTakenOver"
+    assert [event.name for event in lost.events][-1] == "LeaseTakenOver"
     assert [link.span_id for link in again.links] == [lost.span_id]
-    below = Counter((one.name, one.parent_span_id) for one in spans if one.name.startswith("chat"))
-    assert below == dict.fromkeys(((f"chat {one.name}", one.span_id) for one in attempts), 1)
-    assert [one.name for one in spans if one.name.startswith("tools/call")], "the server's spans are part of the trace"
+    below = Counter((span.name, span.parent_span_id) for span in spans if span.name.startswith("chat"))
+    assert below == dict.fromkeys(((f"chat {attempt.name}", attempt.span_id) for attempt in attempts), 1)
+    assert [span.name for span in spans if span.name.startswith("tools/call")], (
+        "the server's spans are part of the trace"
+    )
 
 
 def test_a_run_with_a_server_sends_its_trace_before_it_ends(site: Site, collector: Collector) -> None:
@@ -80,7 +82,7 @@ def test_a_run_with_a_server_sends_its_trace_before_it_ends(site: Site, collecto
     run = site.run("--id", "alone", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     assert result_of(run)[1] == 0
     assert len(root_of(collector, "alone")) == 1
-    names = Counter(one.name for one in collector.spans if not one.name.startswith("tools/call"))
+    names = Counter(span.name for span in collector.spans if not span.name.startswith("tools/call"))
     assert names == Counter(["run Order Processing Pipeline", *STATES])
 
 

@@ -32,7 +32,7 @@ def test_metrics_are_on_a_port_of_their_own_behind_a_key_and_end_with_the_server
         (family,) = text_string_to_metric_families(httpx2.get(url, headers=headers, timeout=LONG).text)
     finally:
         os.kill(site.redis_pid(), signal.SIGCONT)
-    assert [(one.name, one.value) for one in family.samples] == [("dcf_redis_up", 0)]
+    assert [(sample.name, sample.value) for sample in family.samples] == [("dcf_redis_up", 0)]
     process.terminate()
     process.wait(LONG)
     assert "Traceback" not in site.said(process)

@@ -17,13 +17,16 @@ pytestmark = pytest.mark.processes
 
 def _sent(collector: Collector) -> dict[str, Any]:
     """Each metric as it was sent last, by name."""
-    return {one.name: one for told in collector.metrics for scope in told.scope_metrics for one in scope.metrics}
+    return {item.name: item for metric in collector.metrics for scope in metric.scope_metrics for item in scope.metrics}
 
 
 def _resources(collector: Collector) -> set[tuple[str, str]]:
     """The service and the instance of each process that sent something."""
-    named = [{one.key: one.value.string_value for one in told.resource.attributes} for told in collector.metrics]
-    return {(one["service.name"], one["service.instance.id"]) for one in named}
+    named = [
+        {attribute.key: attribute.value.string_value for attribute in metric.resource.attributes}
+        for metric in collector.metrics
+    ]
+    return {(item["service.name"], item["service.instance.id"]) for item in named}
 
 
 def test_two_servers_send_their_metrics_under_their_own_names_and_serve_no_page(site: Site) -> None:

@@ -9,12 +9,12 @@ from tests.system.processes import hooked_order  # noqa: F401 - it registers the
 
 
 def traced(state: str, function: TaskFunction) -> TaskFunction:
-    def work(given: Any) -> Any:
+    def work(value: Any) -> Any:
         with trace.get_tracer("model").start_as_current_span(f"chat {state}"):
             pass
         provider: Any = trace.get_tracer_provider()
         provider.force_flush()
-        return function(given)
+        return function(value)
 
     return work
 

@@ -46,22 +46,22 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
         assert clock.stdout is not None
         assert json.loads(clock.stdout.readline())["done"] >= 1
         clock.terminate()
-        _, said = clock.communicate(timeout=120)
+        _, text = clock.communicate(timeout=120)
     # The tests of other files took their runs off the lists, which the sweep of a clock that starts puts right.
-    words = [line for line in said.splitlines() if "dcf.runs.clock.sweep" not in line]
+    words = [line for line in text.splitlines() if "dcf.runs.clock.sweep" not in line]
     assert clock.returncode == 143
     assert ["; documents " in line for line in words] == [True], "it says at its start which Redis it uses"
 
 
 def test_serve_tells_its_address(environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--auth", "off", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as found:
-        assert found.stdout is not None
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])
-        found.terminate()
-        _, said = found.communicate(timeout=120)
-    assert "Traceback" not in said
-    assert found.returncode == 143
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as popen:
+        assert popen.stdout is not None
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(popen.stdout.readline())["url"])
+        popen.terminate()
+        _, text = popen.communicate(timeout=120)
+    assert "Traceback" not in text
+    assert popen.returncode == 143
 
 
 def test_a_signal_during_the_start_of_serve_does_not_interrupt_it(environment: dict[str, str]) -> None:
@@ -94,10 +94,10 @@ def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]
         command = [sys.executable, "-m", "dcf", "worker", source, "--agent-id", "me", "--json", *options]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=tmp_path
-        ) as found:
-            assert found.stdout is not None
-            assert json.loads(found.stdout.readline()) == {"agent_id": "me", "states": states}
-            found.terminate()
+        ) as popen:
+            assert popen.stdout is not None
+            assert json.loads(popen.stdout.readline()) == {"agent_id": "me", "states": states}
+            popen.terminate()
 
 
 def test_what_an_old_encoding_lacks_is_replaced(seed: Seed, environment: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from tests.support.tables import rows
 
 def completed(words: str, **environment: str) -> list[str]:
     """The words that bash offers for the last of these words."""
-    asked = {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    request = {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
     code = "import sys; sys.argv = ['dcf']; from dcf.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -19,7 +19,7 @@ def completed(words: str, **environment: str) -> list[str]:
         text=True,
         timeout=60,
         check=False,
-        env=os.environ | asked | environment,
+        env=os.environ | request | environment,
     )
     assert done.stderr == ""
     return done.stdout.split()

@@ -23,12 +23,12 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
     options = ["--transport", "http", "--auth", "off", "--port", "0"] if transport == "http" else []
     with _started("serve", *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
-        server, *said = [process.stderr.readline() for _ in range(3)]
+        server, *text = [process.stderr.readline() for _ in range(3)]
         process.terminate()
     assert "; documents " in server
-    assert said[0].startswith("dcf: failing: Redis refuses writes: too few of its replicas are connected (NOREPLICAS).")
-    assert said[1].startswith("dcf: warning: maxmemory-policy is allkeys-lru: Redis may drop documents")
-    assert said[1].endswith("Set maxmemory-policy noeviction in its configuration.\n")
+    assert text[0].startswith("dcf: failing: Redis refuses writes: too few of its replicas are connected (NOREPLICAS).")
+    assert text[1].startswith("dcf: warning: maxmemory-policy is allkeys-lru: Redis may drop documents")
+    assert text[1].endswith("Set maxmemory-policy noeviction in its configuration.\n")
 
 
 WAITING = (
@@ -71,8 +71,8 @@ def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path
         own.ask("CONFIG", "SET", "maxmemory", "0")
         assert process.stderr.readline() == "dcf: continuing: Redis accepts writes again.\n"
         go.touch()
-        _, said = process.communicate(timeout=90)
-    assert (process.returncode, "waiting" in said) == (0, False)
+        _, text = process.communicate(timeout=90)
+    assert (process.returncode, "waiting" in text) == (0, False)
 
 
 def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hello: Path, tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hell
         assert "; documents " in process.stderr.readline()
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
-        result, said = process.communicate(timeout=90)
-    assert said.count("dcf: continuing: Redis accepts writes again.\n") == 1
-    assert "waiting" not in said
+        result, text = process.communicate(timeout=90)
+    assert text.count("dcf: continuing: Redis accepts writes again.\n") == 1
+    assert "waiting" not in text
     assert (process.returncode, json.loads(result)["output"]) == (0, "Hello")
 
 

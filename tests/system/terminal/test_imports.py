@@ -164,9 +164,9 @@ def test_a_worker_imports_its_client_without_the_sdk_and_the_control_plane(hello
         "import json, sys, dcf.cli.processes.worker, dcf.tools.calling.client; print(json.dumps(sorted(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
-    found = set(json.loads(done.stdout))
+    modules = set(json.loads(done.stdout))
     # The client of Redis imports OpenTelemetry wherever that is installed, dcf only for who wants traces.
-    assert of_these(found, *SDK, *LIBRARIES, "redis", "opentelemetry") == set()
+    assert of_these(modules, *SDK, *LIBRARIES, "redis", "opentelemetry") == set()
     checked = imported(hello.parent, "worker", str(hello.with_suffix(".py")), "--agent-id", "me", "--check").modules
     assert of_these(checked, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
     assert "dcf.settings.process" not in checked
@@ -184,13 +184,13 @@ def test_a_worker_imports_its_client_without_the_sdk_and_the_control_plane(hello
 def test_a_program_imports_what_it_uses_of_dcf_and_nothing_else(code: str, allowed: set[str]) -> None:
     """A program that imports dcf waits for it: tools, pydantic and Redis come with their first use."""
     command = [sys.executable, "-c", f"{code}; import json, sys; print(json.dumps(sorted(sys.modules)))"]
-    found = set(json.loads(subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout))
+    modules = set(json.loads(subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout))
     if code == "import dcf":
-        assert {name for name in found if name.startswith("dcf")} == {"dcf", "dcf.version"}
-        assert not found & {"asyncio", "inspect", "dataclasses"}
-    assert of_these(found, *SDK, *LIBRARIES, "pydantic", "redis", "typer", "rich") == set()
+        assert {name for name in modules if name.startswith("dcf")} == {"dcf", "dcf.version"}
+        assert not modules & {"asyncio", "inspect", "dataclasses"}
+    assert of_these(modules, *SDK, *LIBRARIES, "pydantic", "redis", "typer", "rich") == set()
     rooms = ("asl", "core", "runs", "store", "cli", "application", "settings")
-    assert not [name for name in found if name.split(".")[:2] in [["dcf", room] for room in rooms]]
-    assert allowed <= {name.split(".")[0] for name in found}
-    derived = {name for name in found if name.startswith(("dcf.client.derived.", "dcf.client.steps."))}
+    assert not [name for name in modules if name.split(".")[:2] in [["dcf", room] for room in rooms]]
+    assert allowed <= {name.split(".")[0] for name in modules}
+    derived = {name for name in modules if name.startswith(("dcf.client.derived.", "dcf.client.steps."))}
     assert derived <= {"dcf.client.derived.methods", "dcf.client.steps.work"}, "a verb's records come with its method"

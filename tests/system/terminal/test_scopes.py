@@ -70,8 +70,8 @@ def test_copies_of_a_worker_share_the_iterations_of_a_map(tmp_path: Path, dcf: D
     (tmp_path / "input.json").write_text(json.dumps(list(range(20))))
     (tmp_path / "wide.py").write_text(TOGETHER)
     command = ("run", str(tmp_path / "wide.json"), "--input", str(tmp_path / "input.json"), "--copies", "2", "--json")
-    found = json.loads(dcf(*command).stdout)
-    assert (found["status"], found["output"]) == ("succeeded", list(range(20)))
+    document = json.loads(dcf(*command).stdout)
+    assert (document["status"], document["output"]) == ("succeeded", list(range(20)))
     assert len(list(tmp_path.glob("here-*"))) == 2
 
 

@@ -56,9 +56,9 @@ def test_a_pipe_gets_a_line_for_each_change_as_it_happens_and_the_end(
         assert process.stdout.readline() == "Only: running\n"
         assert process.poll() is None
         end(world, run_id)
-        lines, said = process.communicate(timeout=60)
+        lines, text = process.communicate(timeout=60)
     assert re.fullmatch(r"Only: succeeded, [^\n]+\nrun succeeded, 1 of 1 state, [^\n]+\n\{\n  \"n\": 1\n\}\n", lines)
-    assert (process.returncode, said) == (0, "")
+    assert (process.returncode, text) == (0, "")
 
 
 def test_a_terminal_gets_a_table_that_is_redrawn_and_the_run_at_the_end(
@@ -83,17 +83,17 @@ def test_ctrl_c_ends_the_watching_and_says_that_the_run_goes_on(
     seed: Seed, world: World, environment: dict[str, str], where: str
 ) -> None:
     run_id = seed(agent="agent-1")
-    told = f"dcf: Interrupted. Run {run_id} continues; `dcf watch {run_id}` watches it again."
+    text = f"dcf: Interrupted. Run {run_id} continues; `dcf watch {run_id}` watches it again."
     if where == "terminal":
         with on_a_terminal_of(200, *WATCH, run_id, **environment) as terminal:
             terminal.until("Only +· pending")
             assert terminal.interrupt() == 130
-            assert told in " ".join(" ".join(terminal.screen()).split())
+            assert text in " ".join(" ".join(terminal.screen()).split())
     else:
         with piped(run_id, environment) as process:
             assert process.stdout is not None
             process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            assert told in process.communicate(timeout=60)[1]
+            assert text in process.communicate(timeout=60)[1]
         assert process.returncode == 130
     assert world.meta(run_id)["status"] == "running"

@@ -71,7 +71,7 @@ def _asked(port: int, program: Path, *arguments: str) -> Any:
 def _describe_site(calls: Calls) -> None:
     """Write what is of no run: a schedule, a webhook, a project, what agents learned and work by."""
     workflow = {"workflow_name": "nightly", "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
-    asked: Mapping[str, Mapping[str, Any]] = {
+    request: Mapping[str, Mapping[str, Any]] = {
         "create_schedule": {"name": "nightly", "cron": "0 3 1 1 *", "workflow_json": workflow},
         "register_agent": {"agent_id": "hook", "url": "http://127.0.0.1:9/"},
         "put_project": {"project": "shop", "name": "Shop", "paths_json": ["/srv/shop"]},
@@ -79,7 +79,7 @@ def _describe_site(calls: Calls) -> None:
         "put_definition": {"kind": "rule", "name": "review", "content": "# Review\nRead it twice."},
         "json_create": {"redis_key": "doc:notes", "initial_json": {"seen": [1, 2.5, None, "ü"]}},
     }
-    for tool, arguments in asked.items():
+    for tool, arguments in request.items():
         answer = calls.surely(tool, **arguments)
         assert answer["code"] == "ok", f"{tool}: {answer}"
 

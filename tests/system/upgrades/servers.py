@@ -30,8 +30,8 @@ def command(*arguments: str) -> list[str]:
 
 def environment(redis_port: int, program: Path | None) -> dict[str, str]:
     """Return the environment of a process of the version in a directory; None is this one."""
-    found = {**os.environ, **_SETTINGS, "REDIS_URL": f"redis://127.0.0.1:{redis_port}"}
-    return found if program is None else found | {"PYTHONPATH": str(program)}
+    result = {**os.environ, **_SETTINGS, "REDIS_URL": f"redis://127.0.0.1:{redis_port}"}
+    return result if program is None else result | {"PYTHONPATH": str(program)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

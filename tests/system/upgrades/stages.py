@@ -77,8 +77,8 @@ class Halfway(Stage):
         team.start(TWO_TASKS)
         team.do("set_budget", budget_json={"tokens": 1000})
         used = {"tokens_in": 90, "tokens_out": 10, "model": "m"}
-        what = {"state": "A", "lease_token": team.take("A"), "new_status": "succeeded", "output_json": {"by": "A"}}
-        team.do("update_workflow_control_plane", **what, usage_json=used)
+        subject = {"state": "A", "lease_token": team.take("A"), "new_status": "succeeded", "output_json": {"by": "A"}}
+        team.do("update_workflow_control_plane", **subject, usage_json=used)
         return NOTHING
 
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
@@ -93,8 +93,10 @@ class Asking(Stage):
     def begin(self, team: Team) -> Facts:
         team.start(TWO_TASKS)
         place = {"state": "A", "lease_token": team.take("A"), "timeout_s": team.patience_s}
-        asked = team.do("ask_question", **place, question="Which currency?", choices_json=["EUR", "USD"], ask=["alice"])
-        return {"question": asked["question_id"]}
+        request = team.do(
+            "ask_question", **place, question="Which currency?", choices_json=["EUR", "USD"], ask=["alice"]
+        )
+        return {"question": request["question_id"]}
 
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
         answer = team.call("answer_question", question_id=facts["question"], answer="EUR", agent_id="alice")

@@ -63,9 +63,9 @@ class Team:
 
     def complete(self, state: str, token: str, output: Any = None) -> Answer:
         """Write the result of a leased state."""
-        given = {"by": state} if output is None else output
-        what = {"state": state, "lease_token": token, "new_status": "succeeded", "output_json": given}
-        return self.call("update_workflow_control_plane", **what)
+        output_json = {"by": state} if output is None else output
+        subject = {"state": state, "lease_token": token, "new_status": "succeeded", "output_json": output_json}
+        return self.call("update_workflow_control_plane", **subject)
 
     def work(self, state: str, output: Any = None) -> None:
         """Lease a state and complete it."""
@@ -96,6 +96,6 @@ class Team:
         return str(self.do("read_workflow_control_plane")["meta"]["status"])
 
 
-def _good(what: str, answer: Answer) -> Answer:
-    assert answer["code"] == "ok", f"{what}: {answer}"
+def _good(subject: str, answer: Answer) -> Answer:
+    assert answer["code"] == "ok", f"{subject}: {answer}"
     return answer

@@ -23,8 +23,8 @@ NEWER = json.dumps({"version": LAYOUT + 1, "dcf": "9.1.0"})
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[redis.Redis]:
     (home := tmp_path / "redis").mkdir()
-    with redis_server(home) as port, redis.Redis(port=port) as found:
-        yield found
+    with redis_server(home) as port, redis.Redis(port=port) as result:
+        yield result
 
 
 def test_a_running_server_refuses_a_raised_layout_and_serves_again_without_it(

@@ -43,12 +43,12 @@ def answer_of(restored: Restored, *arguments: str) -> Any:
 def test_a_dump_holds_every_stage_and_is_restored_as_it_was(restored: Restored) -> None:
     assert {*restored.facts} == {*STAGES}
     with redis.Redis(port=restored.port) as client:
-        found = {line["key"]: line for line in lines_of(client)}
+        lines = {line["key"]: line for line in lines_of(client)}
     for line in restored.lines:
-        again = found.pop(line["key"])
+        again = lines.pop(line["key"])
         assert {**again, "life_s": None} == {**line, "life_s": None}
         assert ("life_s" in again) == ("life_s" in line)
-    assert found == {}
+    assert lines == {}
 
 
 def test_every_run_is_listed_shown_explained_and_exported(restored: Restored) -> None:
@@ -69,8 +69,11 @@ def test_every_run_is_shown_as_the_version_showed_it_that_wrote_it(restored: Res
         assert {name: now["meta"].get(name) for name in before["meta"]} == before["meta"], run
         assert now["states"].keys() == before["states"].keys(), run
         for name, state in before["states"].items():
-            kept = state.keys() - OF_THE_MOMENT
-            assert {one: now["states"][name].get(one) for one in kept} == {one: state[one] for one in kept}, (run, name)
+            stored = state.keys() - OF_THE_MOMENT
+            assert {item: now["states"][name].get(item) for item in stored} == {item: state[item] for item in stored}, (
+                run,
+                name,
+            )
 
 
 def test_doctor_finds_nothing_wrong(restored: Restored, calls: Calls) -> None:
@@ -102,12 +105,12 @@ def test_what_is_of_no_run_is_there_and_works(restored: Restored, calls: Calls) 
         assert answer["code"] == "ok", answer
         return answer
 
-    assert [one["name"] for one in ask("list_schedules")["schedules"]] == ["nightly"]
+    assert [schedule["name"] for schedule in ask("list_schedules")["schedules"]] == ["nightly"]
     run = ask("operate_schedule", name="nightly", action="trigger")["workflow_id"]
     assert ask("read_workflow_control_plane", workflow_id=run)["meta"]["status"] == "running"
-    assert "hook" in {one["agent_id"] for one in ask("list_registered_agents")["agents"]}
+    assert "hook" in {agent["agent_id"] for agent in ask("list_registered_agents")["agents"]}
     assert ask("get_project", project="shop")["project"]["name"] == "Shop"
-    assert [one["title"] for one in ask("search_findings", text="currency")["findings"]] == ["No currency"]
+    assert [finding["title"] for finding in ask("search_findings", text="currency")["findings"]] == ["No currency"]
     assert "Read it twice." in ask("get_definition", kind="rule", name="review")["definition"]["content"]
     assert json.loads(ask("json_read", redis_key="doc:notes")["value_json"]) == {"seen": [1, 2.5, None, "ü"]}
     assert ask("await_workflow_event", agent_id="pia", timeout_s=0)["event"]["type"]

@@ -40,8 +40,8 @@ def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def port(tmp_path: Path) -> Iterator[int]:
     """An empty Redis."""
     (home := tmp_path / "redis").mkdir()
-    with redis_server(home) as found:
-        yield found
+    with redis_server(home) as result:
+        yield result
 
 
 @dataclass
@@ -64,10 +64,10 @@ def assert_all_is_well(port: int, team: Team) -> None:
 
 
 def _doctor(port: int) -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = json.loads(
+    document: dict[str, dict[str, object]] = json.loads(
         call("doctor", "--json", REDIS_URL=f"redis://127.0.0.1:{port}").stdout
     )
-    return found
+    return document
 
 
 @pytest.mark.parametrize("begins", ["previous", "this"])
@@ -97,8 +97,8 @@ def test_the_calls_of_a_run_may_go_to_servers_of_both_versions_by_turns(
     port: int, previous: Path, tmp_path: Path, begins: str
 ) -> None:
     programs = (previous, None) if begins == "previous" else (None, previous)
-    one, other = programs
-    with served(port, tmp_path / "one.log", one) as here, served(port, tmp_path / "other.log", other) as there:
+    first, other = programs
+    with served(port, tmp_path / "one.log", first) as here, served(port, tmp_path / "other.log", other) as there:
         team = Team("", cycle((here.calls, there.calls)))
         for name, stage in STAGES.items():
             for _ in stage.go_on(team.of(name), stage.begin(team.of(name))):

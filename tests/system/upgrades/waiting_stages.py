@@ -26,8 +26,8 @@ class CalledBack(Stage):
     """Another system has a task token."""
 
     def begin(self, team: Team) -> Facts:
-        given = {"token.$": "$$.Task.Token"}
-        team.start(chain({"Type": "Task", "Resource": "dcf:callback.waitForTaskToken", "Parameters": given}))
+        parameters = {"token.$": "$$.Task.Token"}
+        team.start(chain({"Type": "Task", "Resource": "dcf:callback.waitForTaskToken", "Parameters": parameters}))
         read = team.do("read_workflow_control_plane", include_inputs=True)
         return {"task_token": read["inputs"]["A"]["token"]}
 
@@ -56,8 +56,8 @@ class Retried(Stage):
     def begin(self, team: Team) -> Facts:
         again = [{"ErrorEquals": ["Busy"], "IntervalSeconds": team.pause_s, "MaxAttempts": 2}]
         team.start(chain({"Type": "Task", "Retry": again}))
-        what = {"state": "A", "lease_token": team.take("A"), "new_status": "failed", "error_name": "Busy"}
-        team.do("update_workflow_control_plane", **what)
+        subject = {"state": "A", "lease_token": team.take("A"), "new_status": "failed", "error_name": "Busy"}
+        team.do("update_workflow_control_plane", **subject)
         return NOTHING
 
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
@@ -110,8 +110,8 @@ class Failed(Stage):
     def begin(self, team: Team) -> Facts:
         team.start(TWO_TASKS)
         team.work("A")
-        what = {"state": "B", "lease_token": team.take("B"), "new_status": "failed", "error_name": "Broken"}
-        team.do("update_workflow_control_plane", **what)
+        subject = {"state": "B", "lease_token": team.take("B"), "new_status": "failed", "error_name": "Broken"}
+        team.do("update_workflow_control_plane", **subject)
         return NOTHING
 
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
@@ -128,10 +128,10 @@ class Ended(Stage):
     def begin(self, team: Team) -> Facts:
         team.start(TWO_TASKS, expiry_secs=86400)
         team.work("A")
-        kept = team.do("put_artifact", name="report.md", content="# Report", state="A", content_type="markdown")
+        stored = team.do("put_artifact", name="report.md", content="# Report", state="A", content_type="markdown")
         team.work("B")
         team.do("finalize_workflow", finalize_note="recorded")
-        return {"artifact": kept["artifact"]["artifact_id"]}
+        return {"artifact": stored["artifact"]["artifact_id"]}
 
     def go_on(self, team: Team, facts: Facts) -> Iterator[None]:
         yield
@@ -169,8 +169,8 @@ class Parent(Stage):
         name = f"inner-of-{team.run}"
         inner = {"workflow_name": name, "asl": {"StartAt": "Inner", "States": {"Inner": TASK}}}
         team.of(f"{team.run}-model").start(inner)  # so it is known by its name
-        given = {"StateMachineArn": name, "Input": {}}
-        asks = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2", "Parameters": given}
+        parameters = {"StateMachineArn": name, "Input": {}}
+        asks = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2", "Parameters": parameters}
         outer = {"StartAt": "Outer", "States": {"Outer": {**asks, "OutputPath": "$.Output", "End": True}}}
         team.start({"workflow_name": "recorded-parent", "asl": outer})
         wait_until(lambda: len(team.runs_of(name)) > 1, LONG_S)

@@ -117,9 +117,9 @@ class _Pauses(list[float]):
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> _Pauses:
-    found = _Pauses()
-    monkeypatch.setattr("dcf.tools.calling.repeating.time", SimpleNamespace(monotonic=found.monotonic))
-    return found
+    result = _Pauses()
+    monkeypatch.setattr("dcf.tools.calling.repeating.time", SimpleNamespace(monotonic=result.monotonic))
+    return result
 
 
 def test_a_server_that_never_answers_is_given_up_at_the_deadline(pauses: _Pauses) -> None:

@@ -28,8 +28,8 @@ def _no_clock_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def here(replica: Replica) -> Iterator[ControlPlaneHere]:
-    with control_plane_here(replica()) as found:
-        yield found
+    with control_plane_here(replica()) as result:
+        yield result
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_answers_and_refusals_are_those_of_a_server(replica: Replica, direct: Di
             assert made["code"] == "ok"
         lease: dict[str, Any] = {"workflow_id": run_id, "state": "A", "lease_token": "mine", "owner_agent_id": "me"}
         assert direct.call("acquire_state_lease", **lease)["code"] == "ok"
-        asked = [
+        request = [
             ("acquire_state_lease", lease),
             ("acquire_state_lease", lease | {"state": "B"}),
             ("renew_state_lease", {"workflow_id": run_id, "state": "A", "lease_token": "guess"}),
@@ -59,15 +59,17 @@ def test_answers_and_refusals_are_those_of_a_server(replica: Replica, direct: Di
             ("notify_next_worker_agent", {"workflow_id": run_id}),
             ("get_my_assignment", {"workflow_id": run_id, "agent_id": "me"}),
         ]
-        for tool, arguments in asked:
-            here, there = (with_ids(one.call(tool, **arguments)) for one in (direct, served))
+        for tool, arguments in request:
+            here, there = (with_ids(item.call(tool, **arguments)) for item in (direct, served))
             assert here == there, tool
 
 
 def with_ids(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer with the ids that are drawn for each wait made equal."""
     for step in answer.get("next", ()):
-        step["arguments"] = {name: "id" if name == "request_id" else one for name, one in step["arguments"].items()}
+        step["arguments"] = {
+            name: "id" if name == "request_id" else argument for name, argument in step["arguments"].items()
+        }
     return answer
 
 
@@ -93,8 +95,8 @@ def test_an_agent_waits_here_and_is_woken_from_another_thread(direct: DirectTool
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(direct.call, "await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
         direct.call("notify_next_worker_agent", workflow_id=run_id)
-        found = waiting.result(20)
-    assert (found["status"], found["event"]["workflow_id"]) == ("event", run_id)
+        result = waiting.result(20)
+    assert (result["status"], result["event"]["workflow_id"]) == ("event", run_id)
 
 
 def test_the_caller_is_the_local_user_who_is_no_operator_unless_asked_for(

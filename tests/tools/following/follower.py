@@ -154,7 +154,7 @@ async def follower(url: str, key: str, me: str, **wish: Json) -> AsyncIterator[F
     ):
         schemas = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
         tools = Tools(client=client, listed=frozenset(schemas))
-        told = client.instructions
-        assert told is not None
+        instructions = client.instructions
+        assert instructions is not None
         named = {name.replace("_", " "): value for name, value in wish.items()}
-        yield Follower(tools=tools, me=me, instructions=told, schemas=schemas, wish=named)
+        yield Follower(tools=tools, me=me, instructions=instructions, schemas=schemas, wish=named)

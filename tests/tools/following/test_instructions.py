@@ -67,9 +67,9 @@ async def nothing_waits_for(*callers: Follower) -> None:
 @rows("profile", profiles())
 def test_instructions_are_short_and_name_only_what_the_list_has(profile: str) -> None:
     shown = profiles()[profile]
-    told = instructions_for(shown)
-    assert len(told) <= LONGEST
-    assert {tool for tool, _ in STEP.findall(told)} <= shown
+    instructions = instructions_for(shown)
+    assert len(instructions) <= LONGEST
+    assert {tool for tool, _ in STEP.findall(instructions)} <= shown
 
 
 def test_every_list_has_a_way() -> None:
@@ -145,8 +145,8 @@ async def test_a_reviewer_finds_what_waits_for_a_verdict(join: Join) -> None:
         await started(planner)
         work = await author.send(author.way(TO_WORK)[0])
         await author.follow(work, lambda _: author.sent[-1] == "update_workflow_control_plane")
-        found = await reviewer.send(reviewer.way(TO_REVIEW)[0])
-        judged = await reviewer.follow(found, lambda _: reviewer.sent[-1] == "decide_gate")
+        replies = await reviewer.send(reviewer.way(TO_REVIEW)[0])
+        judged = await reviewer.follow(replies, lambda _: reviewer.sent[-1] == "decide_gate")
         assert judged["verdict"] == "pass"
 
 
@@ -157,11 +157,11 @@ async def test_a_lost_answer_is_asked_for_again_and_gives_the_same_work(join: Jo
         call = worker.way(TO_WORK)[0]
         while True:
             lost = await worker.send(call)
-            told = await worker.send(call)
-            assert bool(told.payload.get("work")) is bool(lost.payload.get("work"))
-            if not told.payload.get("work"):
+            replies = await worker.send(call)
+            assert bool(replies.payload.get("work")) is bool(lost.payload.get("work"))
+            if not replies.payload.get("work"):
                 break
-            call = (told["next"][0]["tool"], told["next"][0]["arguments"])
+            call = (replies["next"][0]["tool"], replies["next"][0]["arguments"])
         run = await planner.tools.ok("read_workflow_control_plane", workflow_id=answer["workflow_id"], summary=True)
         assert run["meta"]["status"] == "succeeded"
 

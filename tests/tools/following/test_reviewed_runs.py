@@ -55,8 +55,8 @@ async def in_review(join: Join, output: Json) -> AsyncIterator[Team]:
         yield Team(writer=writer, reviewer=reviewer, planner=planner, run=run)
 
 
-async def judged(reviewer: Follower, found: Answer) -> Answer:
-    return await reviewer.follow(found, lambda _: reviewer.sent[-1] == "decide_gate")
+async def judged(reviewer: Follower, answer: Answer) -> Answer:
+    return await reviewer.follow(answer, lambda _: reviewer.sent[-1] == "decide_gate")
 
 
 def has_read(reviewer: Follower, output: Json) -> bool:
@@ -80,8 +80,8 @@ def _compact(output: Json) -> str:
 )
 async def test_a_reviewer_has_read_what_it_judges(join: Join, way: str, output: Json, calls: list[str]) -> None:
     async with in_review(join, output) as team:
-        found = await team.reviewer.send(team.reviewer.way(way)[0])
-        assert (await judged(team.reviewer, found))["verdict"] == "pass"
+        replies = await team.reviewer.send(team.reviewer.way(way)[0])
+        assert (await judged(team.reviewer, replies))["verdict"] == "pass"
         assert team.reviewer.sent == calls
         assert has_read(team.reviewer, output)
 
@@ -90,11 +90,11 @@ async def test_finalizing_a_run_acknowledges_what_told_the_planner_of_its_end(jo
     async with in_review(join, SHORT) as team:
         await judged(team.reviewer, await team.reviewer.send(team.reviewer.way(TO_WORK)[0]))
         planner = team.planner
-        told = await planner.send(planner.way(TO_PLAN)[-1])
-        assert told["event"]["type"] == "run_finished"
-        message_id = told["message_id"]
+        replies = await planner.send(planner.way(TO_PLAN)[-1])
+        assert replies["event"]["type"] == "run_finished"
+        message_id = replies["message_id"]
         assert site.inbox.read(planner.me, message_id) is not None
-        closed = await planner.follow(told, lambda _: planner.sent[-1] == "finalize_workflow")
+        closed = await planner.follow(replies, lambda _: planner.sent[-1] == "finalize_workflow")
         assert site.inbox.read(planner.me, message_id) is None
         assert first_of(closed)[0] == "await_workflow_event"
         read = await planner.send(("read_workflow_control_plane", {"workflow_id": team.run, "summary": True}))
@@ -109,13 +109,13 @@ async def test_a_local_user_that_finalizes_acknowledges_its_own_notifications_al
     for is_told in (True, False):
         run = (await tools.ok("start_run", workflow_json=machine, planner_agent_id=planner))["workflow_id"]
         if is_told:
-            told = await tools.ok("await_workflow_event", agent_id=planner, timeout_s=50)
+            answer = await tools.ok("await_workflow_event", agent_id=planner, timeout_s=50)
             await tools.ok("finalize_workflow", workflow_id=run)
-            assert application.inbox.read(planner, told["message_id"]) is None
+            assert application.inbox.read(planner, answer["message_id"]) is None
         else:
             await tools.ok("finalize_workflow", workflow_id=run)
-            told = await tools.ok("await_workflow_event", agent_id=planner, timeout_s=50)
-            assert (told["event"]["type"], told["event"]["workflow_id"]) == ("run_finished", run)
+            answer = await tools.ok("await_workflow_event", agent_id=planner, timeout_s=50)
+            assert (answer["event"]["type"], answer["event"]["workflow_id"]) == ("run_finished", run)
         read = await tools.ok("read_workflow_control_plane", workflow_id=run)
         (call, *_) = read["next"]
         assert (call["tool"], call["arguments"]["agent_id"]) == ("await_workflow_event", planner)
@@ -165,8 +165,8 @@ async def test_a_step_follows_where_a_planner_has_one(join: Join) -> None:
         assert run["workflow_id"]
         created = await planner.send(planner.way(TO_SCHEDULE)[1])
         paused = await planner.tools.ok("operate_schedule", name=wish["its_name"], action="pause")
-        asked = [await planner.tools.ok("list_asked", kind=kind, agent_id=planner.me) for kind in ("gate", "task")]
-        for answer in (created, paused, *asked):
+        answers = [await planner.tools.ok("list_asked", kind=kind, agent_id=planner.me) for kind in ("gate", "task")]
+        for answer in (created, paused, *answers):
             assert first_of(answer)[0] == "await_workflow_event", answer.text
             assert first_of(answer)[1]["agent_id"] == planner.me
 

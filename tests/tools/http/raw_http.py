@@ -64,7 +64,10 @@ class Served:
     @property
     def at_work(self) -> int:
         """Connections whose request is being answered."""
-        return sum(isinstance(one, LimitedProtocol) and one.is_at_work for one in self.server.server_state.connections)
+        return sum(
+            isinstance(connection, LimitedProtocol) and connection.is_at_work
+            for connection in self.server.server_state.connections
+        )
 
     def connect(self, source: str = "127.0.0.1") -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, source_address=(source, 0))
@@ -124,9 +127,9 @@ def get(path: str, *headers: str) -> bytes:
 
 def post(body: bytes, *headers: str, length: int | None = None) -> bytes:
     """A POST to /mcp; with a `length` the headers promise more than there is."""
-    told = f"Content-Length: {len(body) if length is None else length}"
+    text = f"Content-Length: {len(body) if length is None else length}"
     kinds = ("Content-Type: application/json", "Accept: application/json, text/event-stream")
-    return _request("POST /mcp", (*kinds, told, *headers), body)
+    return _request("POST /mcp", (*kinds, text, *headers), body)
 
 
 def _request(line: str, headers: tuple[str, ...], body: bytes) -> bytes:
@@ -135,33 +138,33 @@ def _request(line: str, headers: tuple[str, ...], body: bytes) -> bytes:
 
 def head(connection: socket.socket) -> bytes:
     """Read the status line and headers of an answer."""
-    found = b""
-    while b"\r\n\r\n" not in found:
+    head = b""
+    while b"\r\n\r\n" not in head:
         more = connection.recv(1)
-        assert more, f"it was closed after {found!r}"
-        found += more
-    return found
+        assert more, f"it was closed after {head!r}"
+        head += more
+    return head
 
 
 def body(connection: socket.socket) -> bytes:
     """Read an answer that tells its length, and return its body."""
     headers = head(connection).lower()
     length = int(headers.partition(b"content-length:")[2].split(b"\r\n")[0])
-    found = b""
-    while len(found) < length:
-        more = connection.recv(length - len(found))
-        assert more, f"it was closed after {found!r}"
-        found += more
-    return found
+    body = b""
+    while len(body) < length:
+        more = connection.recv(length - len(body))
+        assert more, f"it was closed after {body!r}"
+        body += more
+    return body
 
 
 def rest(connection: socket.socket) -> bytes:
     """Read until the server closes the connection."""
-    found = bytearray()
+    result = bytearray()
     with suppress(ConnectionError):
         while more := connection.recv(65536):
-            found += more
-    return bytes(found)
+            result += more
+    return bytes(result)
 
 
 def status(answer: bytes) -> int:

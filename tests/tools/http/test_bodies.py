@@ -30,8 +30,8 @@ LIMITS = {"max_body_bytes": MIB, "max_caller_bodies_bytes": 2 * MIB, "max_bodies
 
 
 def _budget_of(app: Starlette) -> BodyBudget:
-    (found,) = (one for one in app.user_middleware if one.cls is LimitedBodies)  # type: ignore[comparison-overlap]
-    budget: Any = found.args[0]
+    (result,) = (item for item in app.user_middleware if item.cls is LimitedBodies)  # type: ignore[comparison-overlap]
+    budget: Any = result.args[0]
     assert isinstance(budget, BodyBudget)
     return budget
 
@@ -52,11 +52,11 @@ class _Site:
         """Bodies of which the last byte is missing."""
         before = self.budget.held
         with ExitStack() as stack:
-            found = [stack.enter_context(self.server.connect()) for _ in range(number)]
-            for connection in found:
+            enter_contexts = [stack.enter_context(self.server.connect()) for _ in range(number)]
+            for connection in enter_contexts:
                 connection.sendall(post(LONG[:-1], *headers, length=MIB))
             wait_until(lambda: self.budget.held == before + number * HELD)
-            yield found
+            yield enter_contexts
         wait_until(lambda: self.budget.held == before)
 
 
@@ -169,8 +169,8 @@ def test_a_request_with_more_than_two_hundred_thousand_values_is_not_parsed(site
 @rows("first", ["Content-Length", "Transfer-Encoding"])
 def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(site: _Site, first: str) -> None:
     lengths = {"Content-Length": f"Content-Length: {len(LIST)}", "Transfer-Encoding": "Transfer-Encoding: chunked"}
-    told = [lengths.pop(first), *lengths.values()]
-    request = get("/healthz", *told).replace(b"GET /healthz", b"POST /mcp")
+    details = [lengths.pop(first), *lengths.values()]
+    request = get("/healthz", *details).replace(b"GET /healthz", b"POST /mcp")
     answer = site.server.ask(request + b"%x\r\n%s\r\n0\r\n\r\n" % (len(LIST), LIST) + get("/healthz"))
     assert status(answer) == 400
     assert answer.endswith(b"Content-Length and Transfer-Encoding exclude each other.")

@@ -47,8 +47,8 @@ def _server(replica: Replica, **settings: object) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def patient(replica: Replica) -> Iterator[Served]:
     """A server for four connections, which waits long."""
-    with _server(replica, max_connections=FOUR, max_connections_per_peer=FOUR) as found:
-        yield found
+    with _server(replica, max_connections=FOUR, max_connections_per_peer=FOUR) as server:
+        yield server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +86,11 @@ def _held(server: Served, number: int, data: bytes) -> Iterator[list[socket.sock
     """Connections that have sent something and stay open."""
     with ExitStack() as stack:
         wait_until(lambda: server.connections == 0)
-        found = [stack.enter_context(server.connect()) for _ in range(number)]
-        for connection in found:
+        enter_contexts = [stack.enter_context(server.connect()) for _ in range(number)]
+        for connection in enter_contexts:
             connection.sendall(data)
         wait_until(lambda: server.connections == number)
-        yield found
+        yield enter_contexts
     wait_until(lambda: server.connections == 0)
 
 
@@ -231,11 +231,11 @@ def test_health_is_told_while_the_spare_connections_are_held_too(patient: Served
 @pytest.mark.skipif(sys.platform != "linux", reason="needs more than one loopback address")
 def test_one_address_cannot_take_all_connections(replica: Replica) -> None:
     with (
-        _server(replica, max_connections=FOUR, max_connections_per_peer=2) as found,
-        _held(found, 2, _waiting(50)),
-        found.connect("127.0.0.2") as other,
+        _server(replica, max_connections=FOUR, max_connections_per_peer=2) as server,
+        _held(server, 2, _waiting(50)),
+        server.connect("127.0.0.2") as other,
     ):
-        assert status(found.ask(post(LIST))) == 503
+        assert status(server.ask(post(LIST))) == 503
         other.sendall(post(LIST))
         assert status(head(other)) == 200
 
@@ -244,13 +244,13 @@ def test_the_wait_of_a_client_that_goes_away_ends_and_takes_nothing(
     replica: Replica, raw_redis: redis.Redis, run_id: str
 ) -> None:
     application, agent = replica(), f"agent-{run_id}"
-    with served(build_http_app(application), application.settings) as found:
-        with found.connect() as connection:
+    with served(build_http_app(application), application.settings) as result:
+        with result.connect() as connection:
             connection.sendall(_waiting(50, agent))
             wait_until(lambda: application.reader.waiting == 1)
         wait_until(lambda: application.reader.waiting == 0)
         application.inbox.put(agent, "run:A:1:event", {"n": 1})
-        with found.connect() as connection:
+        with result.connect() as connection:
             connection.sendall(_waiting(50, agent))
             assert json.loads(body(connection))["result"]["structuredContent"]["event"] == {"n": 1}
     assert raw_redis.zcard(f"cp:idx:inbox:{agent}:taken") == 1
@@ -270,8 +270,8 @@ def test_an_address_with_too_many_closes_its_own_connections_only() -> None:
     limit = ConnectionLimit(total=4, per_peer=2)
     others, own = _Connection(), [_Connection() for _ in range(3)]
     assert limit.enter(others, "other") is Use.ANYTHING
-    assert [limit.enter(one, "own") for one in own] == [Use.ANYTHING] * 3
-    assert [one.closed for one in (others, *own)] == [False, True, False, False]
+    assert [limit.enter(item, "own") for item in own] == [Use.ANYTHING] * 3
+    assert [item.closed for item in (others, *own)] == [False, True, False, False]
 
 
 def test_a_connection_that_left_makes_room() -> None:
@@ -288,16 +288,16 @@ def test_the_newest_health_check_takes_the_place_of_the_oldest() -> None:
     limit = ConnectionLimit(total=1, per_peer=1)
     limit.enter(_Connection(is_at_work=True), "a")
     checks = [_Connection(is_at_work=True) for _ in range(SPARE + 1)]
-    assert {limit.enter(one, "a") for one in checks} == {Use.HEALTH}
-    assert [one.closed for one in checks] == [True] + [False] * SPARE
+    assert {limit.enter(check, "a") for check in checks} == {Use.HEALTH}
+    assert [check.closed for check in checks] == [True] + [False] * SPARE
 
 
 def test_a_connection_whose_request_is_not_read_yet_is_not_closed_for_another() -> None:
     limit = ConnectionLimit(total=1, per_peer=1)
     connections = [_Connection(is_new=True) for _ in range(1 + SPARE)]
-    assert [limit.enter(one, "a") for one in connections] == [Use.ANYTHING] + [Use.HEALTH] * SPARE
+    assert [limit.enter(connection, "a") for connection in connections] == [Use.ANYTHING] + [Use.HEALTH] * SPARE
     assert limit.enter(_Connection(is_new=True), "a") is Use.NONE
-    assert not any(one.closed for one in connections)
+    assert not any(connection.closed for connection in connections)
 
 
 def test_a_server_has_a_thousand_connections_and_half_of_them_for_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ def test_a_server_that_may_open_few_files_has_fewer_connections(monkeypatch: pyt
 
 
 def test_ten_thousand_connections_take_little_more_than_ten_thousand_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr("dcf.tools.http.server.files_for", lambda needed: asked.append(needed) or needed)  # type: ignore[func-returns-value]
+    request: list[int] = []
+    monkeypatch.setattr("dcf.tools.http.server.files_for", lambda needed: request.append(needed) or needed)  # type: ignore[func-returns-value]
     assert connection_limit(Settings(max_connections=10_000, max_connections_per_peer=10_000)).total == 10_000
-    assert asked[0] < 10_000 + 1000
+    assert request[0] < 10_000 + 1000

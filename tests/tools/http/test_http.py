@@ -25,8 +25,8 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 
 @pytest.fixture(scope="module")
 def url(replica: Replica) -> Iterator[str]:
-    with serving(build_http_app(replica())) as found:
-        yield found
+    with serving(build_http_app(replica())) as server_url:
+        yield server_url
 
 
 def _post(url: str, body: str | bytes, **headers: str) -> httpx2.Response:
@@ -39,8 +39,8 @@ def _request(tool: str, arguments: str) -> str:
 
 
 def _answered(response: httpx2.Response) -> dict[str, Any]:
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def test_the_process_says_that_it_lives(url: str) -> None:
@@ -158,8 +158,8 @@ def test_strange_bytes_are_refused_without_showing_insides(url: str, arguments: 
     assert response.status_code in {200, 400}
     assert not any(word in response.text for word in ("Traceback", "errors.pydantic.dev", "site-packages"))
     if response.status_code == 200:
-        found = _answered(response)
-        assert "error" in found or found["result"]["isError"] is True
+        answered = _answered(response)
+        assert "error" in answered or answered["result"]["isError"] is True
 
 
 @pytest.mark.anyio

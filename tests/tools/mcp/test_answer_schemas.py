@@ -48,16 +48,16 @@ async def _schemas(client: Client) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def url(replica: Callable[..., Application]) -> Iterator[str]:
-    with serving(build_http_app(replica(profile="worker"))) as found:
-        yield found
+    with serving(build_http_app(replica(profile="worker"))) as server_url:
+        yield server_url
 
 
 async def test_a_client_that_asks_is_shown_the_schemas_and_no_other_client_is(url: str) -> None:
     for headers in ({}, {OUTPUT_SCHEMAS: "true"}, {OUTPUT_SCHEMAS: "false"}, {}):
         async with _over_http(url, headers) as client:
             listed = await _schemas(client)
-        asked = headers.get(OUTPUT_SCHEMAS) == "true"
-        assert listed == {name: answer_schema(SERVED[name]) if asked else None for name in listed}
+        request = headers.get(OUTPUT_SCHEMAS) == "true"
+        assert listed == {name: answer_schema(SERVED[name]) if request else None for name in listed}
         assert "await_workflow_event" in listed
 
 

@@ -29,8 +29,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def url(replica: Callable[..., Application]) -> Iterator[str]:
-    with serving(build_http_app(replica())) as found:
-        yield f"{found}/mcp"
+    with serving(build_http_app(replica())) as server_url:
+        yield f"{server_url}/mcp"
 
 
 class Heard:
@@ -86,10 +86,12 @@ async def _sent(url: str, tool: str, arguments: dict[str, object], **meta: objec
 
 async def test_only_who_asks_for_it_is_answered_with_a_stream(url: str) -> None:
     plain = await _sent(url, "await_workflow_event", WAIT)
-    asked = await _sent(url, "await_workflow_event", WAIT, progressToken=7)
+    sent = await _sent(url, "await_workflow_event", WAIT, progressToken=7)
     other = await _sent(url, "list_runs", {}, progressToken=7)
-    kinds = [one.headers["content-type"].partition(";")[0] for one in (plain, asked, other)]
+    kinds = [item.headers["content-type"].partition(";")[0] for item in (plain, sent, other)]
     assert kinds == ["application/json", "text/event-stream", "application/json"]
-    told = [json.loads(line.removeprefix("data: ")) for line in asked.text.split("\r\n") if line.startswith("data: ")]
-    assert {one["params"]["progressToken"] for one in told[:-1]} == {7}
-    assert told[-1]["result"]["structuredContent"]["status"] == "timeout"
+    documents = [
+        json.loads(line.removeprefix("data: ")) for line in sent.text.split("\r\n") if line.startswith("data: ")
+    ]
+    assert {document["params"]["progressToken"] for document in documents[:-1]} == {7}
+    assert documents[-1]["result"]["structuredContent"]["status"] == "timeout"

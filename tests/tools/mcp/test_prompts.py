@@ -38,21 +38,21 @@ GIVEN = {
 @pytest.fixture(params=["auto", "legacy"])
 async def client(request: pytest.FixtureRequest, application: Application) -> AsyncIterator[Client]:
     """A client of each era of the protocol."""
-    async with Client(build_server(application), mode=request.param) as found:
-        yield found
+    async with Client(build_server(application), mode=request.param) as client:
+        yield client
 
 
-async def said(client: Client, name: str, **given: str) -> list[str]:
+async def said(client: Client, name: str, **arguments: str) -> list[str]:
     """The texts of a prompt, and of what it brings."""
-    contents = [message.content for message in (await client.get_prompt(name, given)).messages]
-    return [one.text if one.type == "text" else one.resource.text for one in contents]  # type: ignore[union-attr]
+    contents = [message.content for message in (await client.get_prompt(name, arguments)).messages]
+    return [content.text if content.type == "text" else content.resource.text for content in contents]  # type: ignore[union-attr]
 
 
 async def test_the_prompts_are_listed_with_what_they_need(client: Client) -> None:
     listed = (await client.list_prompts()).prompts
-    assert [one.name for one in listed] == ["plan_workflow", "work_as_agent", "why_run_stands"]
-    assert all(one.title and one.description for one in listed)
-    needed = {one.name: [part.name for part in one.arguments or () if part.required] for one in listed}
+    assert [item.name for item in listed] == ["plan_workflow", "work_as_agent", "why_run_stands"]
+    assert all(item.title and item.description for item in listed)
+    needed = {item.name: [part.name for part in item.arguments or () if part.required] for item in listed}
     assert needed == {"plan_workflow": ["goal"], "work_as_agent": ["agent_id"], "why_run_stands": ["workflow_id"]}
 
 
@@ -72,9 +72,9 @@ async def test_an_agent_is_told_how_to_work_under_its_id(client: Client) -> None
 
 async def test_why_a_run_stands_brings_what_is_known_of_it(client: Client, tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id)
-    text, found = await said(client, "why_run_stands", workflow_id=run_id)
+    text, result = await said(client, "why_run_stands", workflow_id=run_id)
     assert f"`{run_id}` does not move" in text
-    assert '"cause":"not_started"' in found
+    assert '"cause":"not_started"' in result
 
 
 @rows("name", sorted(GIVEN))
@@ -114,8 +114,8 @@ async def test_a_wrong_argument_is_told(client: Client, name: str, given: dict[s
 
 async def _completed(client: Client, name: str, begun: str, prompt: str = "why_run_stands", **chosen: str) -> list[str]:
     ref = PromptReference(type="ref/prompt", name=prompt)
-    found = await client.complete(ref, {"name": name, "value": begun}, context_arguments=chosen or None)
-    return found.completion.values
+    complete = await client.complete(ref, {"name": name, "value": begun}, context_arguments=chosen or None)
+    return complete.completion.values
 
 
 async def test_ids_of_runs_agents_and_states_are_completed(client: Client, tools: Tools, run_id: str) -> None:
@@ -133,8 +133,8 @@ async def test_ids_of_runs_agents_and_states_are_completed(client: Client, tools
 async def test_the_runs_of_a_template_are_completed(client: Client, tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id)
     ref = ResourceTemplateReference(type="ref/resource", uri="dcf://runs/{workflow_id}/graph")
-    found = await client.complete(ref, {"name": "workflow_id", "value": run_id})
-    assert (found.completion.values, found.completion.total) == ([run_id], 1)
+    complete = await client.complete(ref, {"name": "workflow_id", "value": run_id})
+    assert (complete.completion.values, complete.completion.total) == ([run_id], 1)
 
 
 @rows(("prompt", "name"), [("plan", "goal"), ("plan_workflow", "workflow_id")])
@@ -146,15 +146,15 @@ async def test_what_does_not_exist_is_not_completed(client: Client, prompt: str,
 
 async def test_a_bound_key_is_offered_its_own_agent_only(alone: Application) -> None:
     caller = key_of(Scope.READ, Scope.WORK, agent_id="packer-1")
-    found = Completions(ToolReading(alone, lambda: caller, meter_of(Settings())))
+    completions = Completions(ToolReading(alone, lambda: caller, meter_of(Settings())))
     ref = PromptReference(type="ref/prompt", name="work_as_agent")
-    assert (await found.complete(ref, CompletionArgument(name="agent_id", value=""), None)).values == ["packer-1"]
+    assert (await completions.complete(ref, CompletionArgument(name="agent_id", value=""), None)).values == ["packer-1"]
 
 
 async def test_who_may_not_read_is_offered_nothing(alone: Application) -> None:
-    found = Completions(ToolReading(alone, lambda: key_of(Scope.WORK), meter_of(Settings())))
+    completions = Completions(ToolReading(alone, lambda: key_of(Scope.WORK), meter_of(Settings())))
     ref = PromptReference(type="ref/prompt", name="why_run_stands")
     chosen = CompletionContext(arguments={"workflow_id": "order-42"})
-    assert (await found.complete(ref, CompletionArgument(name="state", value=""), chosen)).values == []
+    assert (await completions.complete(ref, CompletionArgument(name="state", value=""), chosen)).values == []
     with pytest.raises(MCPError):
-        await found.complete(ref, CompletionArgument(name="workflow_id", value=""), None)
+        await completions.complete(ref, CompletionArgument(name="workflow_id", value=""), None)

@@ -62,29 +62,29 @@ async def _change_until_cancelled(tools: Tools, run_id: str) -> None:
 
 
 async def test_only_runs_that_changed_are_told_of(application: Application, tools: Tools, run_id: str) -> None:
-    watch, told = RunWatch(application.history), list[str]()
-    watch.bus.subscribe(lambda event: told.append(event.uri if isinstance(event, ResourceUpdated) else ""))
-    one, two = await new_run(tools, run_id), await new_run(tools, f"{run_id}-2")
-    with watch.listening(frozenset({f"dcf://runs/{one}", f"dcf://runs/{two}", "dcf://runs/not-there-yet"})):
+    watch, details = RunWatch(application.history), list[str]()
+    watch.bus.subscribe(lambda event: details.append(event.uri if isinstance(event, ResourceUpdated) else ""))
+    first, two = await new_run(tools, run_id), await new_run(tools, f"{run_id}-2")
+    with watch.listening(frozenset({f"dcf://runs/{first}", f"dcf://runs/{two}", "dcf://runs/not-there-yet"})):
         await watch.look()
         await watch.look()
-        assert told == []
+        assert details == []
         await lease_on(tools, two)
         await watch.look()
-        assert told == [f"dcf://runs/{two}"]
+        assert details == [f"dcf://runs/{two}"]
         await new_run(tools, "not-there-yet")
         await watch.look()
-        assert told == [f"dcf://runs/{two}", "dcf://runs/not-there-yet"]
-    await lease_on(tools, one)
+        assert details == [f"dcf://runs/{two}", "dcf://runs/not-there-yet"]
+    await lease_on(tools, first)
     await watch.look()
-    assert len(told) == 2, "nobody listens any more"
+    assert len(details) == 2, "nobody listens any more"
 
 
 async def test_all_runs_are_looked_at_in_one_packet(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, real = list[int](), History.newest_ids
+    request, real = list[int](), History.newest_ids
 
     def newest_ids(self: History, workflow_ids: Sequence[str]) -> dict[str, str | None]:
-        asked.append(len(workflow_ids))
+        request.append(len(workflow_ids))
         return real(self, workflow_ids)
 
     monkeypatch.setattr(History, "newest_ids", newest_ids)
@@ -92,7 +92,7 @@ async def test_all_runs_are_looked_at_in_one_packet(application: Application, mo
     await watch.look()
     with watch.listening(frozenset(f"dcf://runs/r{number}/events" for number in range(MOST_OF_ONE))):
         await watch.look()
-    assert asked == [MOST_OF_ONE], "and Redis is not asked while nobody listens"
+    assert request == [MOST_OF_ONE], "and Redis is not asked while nobody listens"
 
 
 async def test_a_stream_may_not_listen_to_more_than_a_few_runs(application: Application) -> None:
@@ -130,12 +130,12 @@ async def test_a_caller_leaves_room_to_others(application: Application) -> None:
         async def served(_: Any) -> Any:
             return number
 
-        named = listened([f"dcf://runs/r{number}-{one}" for one in range(MOST_OF_ONE)])
+        named = listened([f"dcf://runs/r{number}-{item}" for item in range(MOST_OF_ONE)])
         try:
-            found = await RunListeners(watch, lambda: caller)(named, inside if caller is busy else served)
+            more = await RunListeners(watch, lambda: caller)(named, inside if caller is busy else served)
         except MCPError:
-            found = await open_more(number, other)
-        return int(found)
+            more = await open_more(number, other)
+        return int(more)
 
     assert await open_more(0) == MOST_OF_CALLER // MOST_OF_ONE
     assert await open_more(0) == MOST_OF_CALLER // MOST_OF_ONE, "what ended is not counted any more"
@@ -146,23 +146,26 @@ async def test_who_may_not_read_may_not_listen(application: Application) -> None
         raise AssertionError("it is refused before")
 
     listeners = RunListeners(RunWatch(application.history), lambda: key_of(Scope.WORK))
-    with pytest.raises(MCPError) as told:
+    with pytest.raises(MCPError) as raised:
         await listeners(listened(["dcf://runs/some-run"]), serve)
-    assert told.value.error.code == REFUSED
+    assert raised.value.error.code == REFUSED
 
 
 @rows("mode", ["auto", "legacy"])
 async def test_what_the_server_says_that_it_can_is_so(application: Application, mode: str) -> None:
     """Lists never change while a server runs; listening to runs is for the revision that has streams for it."""
     async with Client(build_server(application), mode=mode) as client:
-        found = client.server_capabilities
-        assert found.tools is not None
-        assert found.prompts is not None
-        assert found.resources is not None
-        assert found.completions is not None
-        assert not any(one.list_changed for one in (found.tools, found.prompts, found.resources))
-        assert bool(found.resources.subscribe) is (mode == "auto")
-        assert found.logging is None
+        server_capabilities = client.server_capabilities
+        assert server_capabilities.tools is not None
+        assert server_capabilities.prompts is not None
+        assert server_capabilities.resources is not None
+        assert server_capabilities.completions is not None
+        assert not any(
+            item.list_changed
+            for item in (server_capabilities.tools, server_capabilities.prompts, server_capabilities.resources)
+        )
+        assert bool(server_capabilities.resources.subscribe) is (mode == "auto")
+        assert server_capabilities.logging is None
         assert (await client.list_tools()).tools
         assert (await client.list_prompts()).prompts
         assert (await client.list_resources()).resources

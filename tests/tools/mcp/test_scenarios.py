@@ -42,11 +42,11 @@ class _Scenario:
 
 async def _talk(ask: _Scenario) -> None:
     await ask.one_task({})
-    held = {"state": "A", "lease_token": await lease_on(ask.tools, ask.run)}
-    await ask.here("log_event", **held, number=1, message="half done")
+    holding = {"state": "A", "lease_token": await lease_on(ask.tools, ask.run)}
+    await ask.here("log_event", **holding, number=1, message="half done")
     await ask.here("leave_note", state="A", text="Mind the currency.", agent_id="worker-1")
-    asked = await ask.here("ask_question", **held, question="Which currency?", ask="planner")
-    await ask.here("answer_question", question_id=asked["question_id"], answer="EUR", agent_id="planner-1")
+    here = await ask.here("ask_question", **holding, question="Which currency?", ask="planner")
+    await ask.here("answer_question", question_id=here["question_id"], answer="EUR", agent_id="planner-1")
     await ask.here("set_budget", budget_json={"tokens": 1000})
     await ask.here("read_usage")
     await ask.here("get_context", agent_id="worker-1")
@@ -69,8 +69,8 @@ async def _grow(ask: _Scenario) -> None:
     await ask.here("add_units", units=units)
     for status in ("failed", "succeeded"):
         work = (await ask.tools.ok("find_work", agent_id="ann", workflow_id=ask.run, claim=True))["work"]
-        held = {"state": "One", "lease_token": work["lease_token"], "new_status": status}
-        await ask.tools.call("update_workflow_control_plane", workflow_id=ask.run, **held)
+        holding = {"state": "One", "lease_token": work["lease_token"], "new_status": status}
+        await ask.tools.call("update_workflow_control_plane", workflow_id=ask.run, **holding)
         if status == "failed":
             await ask.here("retry_unit", unit="One", reason="the network is back")
     await ask.here("rewind_unit", unit="One", reason="wrong input")
@@ -122,8 +122,8 @@ async def _signal(ask: _Scenario) -> None:
 
 async def _keep(ask: _Scenario) -> None:
     await new_run(ask.tools, ask.run)
-    kept = await ask.here("put_artifact", name="prices.md", content="# Prices")
-    await ask.here("get_artifact", artifact_id=kept["artifact"]["artifact_id"])
+    here = await ask.here("put_artifact", name="prices.md", content="# Prices")
+    await ask.here("get_artifact", artifact_id=here["artifact"]["artifact_id"])
     await ask.here("list_artifacts")
     finding = await ask("add_finding", title="Prices", text="They are net.", severity="low", category="pricing")
     known = {"finding_id": finding["finding"]["finding_id"]}

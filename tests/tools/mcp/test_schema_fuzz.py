@@ -48,7 +48,7 @@ _JSON = st.recursive(
 def _values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Values that a schema of ours admits; without a library, since ours use little of the language."""
     if "anyOf" in schema:
-        return st.one_of([_values(one) for one in schema["anyOf"]])
+        return st.one_of([_values(item) for item in schema["anyOf"]])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kind = schema.get("type")
@@ -75,19 +75,19 @@ def _values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 @st.composite
 def _calls(draw: st.DrawFn, name: str) -> dict[str, Any]:
     schema = parameters_of(TOOLS[name])
-    found = {}
-    for argument, wanted in schema["properties"].items():
+    result = {}
+    for argument, expected in schema["properties"].items():
         if argument == "redis_url" or (argument not in schema.get("required", ()) and draw(st.booleans())):
             continue
         known = _KNOWN.get(argument)
-        found[argument] = draw(st.sampled_from(known) if known and draw(st.booleans()) else _values(wanted))
-    return found | ({"timeout_s": 0} if name == "await_workflow_event" else {})
+        result[argument] = draw(st.sampled_from(known) if known and draw(st.booleans()) else _values(expected))
+    return result | ({"timeout_s": 0} if name == "await_workflow_event" else {})
 
 
 @pytest.fixture(scope="module")
 def fuzzed_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
-    with restricted_redis(short_directory / "fuzzed") as found:
-        yield found
+    with restricted_redis(short_directory / "fuzzed") as result:
+        yield result
 
 
 @pytest.fixture(scope="module")

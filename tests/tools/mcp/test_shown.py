@@ -28,15 +28,15 @@ def site(replica: Replica) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 @pytest.fixture(scope="module")
 def url_of_all(replica: Replica) -> Iterator[str]:
     """A server that shows every tool to everybody."""
-    with serving(build_http_app(replica(auth="keys", profile="all"))) as found:
-        yield found
+    with serving(build_http_app(replica(auth="keys", profile="all"))) as server_url:
+        yield server_url
 
 
 @asynccontextmanager
@@ -52,9 +52,9 @@ async def worker(site: Application, url: str, profile: str | None = None) -> Asy
 
 
 async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    found = (await client.call_tool(tool, arguments)).structured_content
-    assert isinstance(found, dict)
-    return found
+    content = (await client.call_tool(tool, arguments)).structured_content
+    assert isinstance(content, dict)
+    return content
 
 
 @rows(("profile", "following"), [(None, []), ("all", ["list_runs"])])
@@ -82,6 +82,6 @@ async def test_the_tool_that_was_meant_is_of_the_list_that_the_header_asks_for(
     site: Application, url: str, profile: str | None, is_meant: bool
 ) -> None:
     async with worker(site, url, profile) as client:
-        told = await answer(client, "list_run")
-    assert told["code"] == "unknown_tool"
-    assert ("Did you mean list_runs?" in told["hint"]) == is_meant
+        details = await answer(client, "list_run")
+    assert details["code"] == "unknown_tool"
+    assert ("Did you mean list_runs?" in details["hint"]) == is_meant

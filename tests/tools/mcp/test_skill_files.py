@@ -29,9 +29,9 @@ pytestmark = pytest.mark.anyio
 
 
 def _folder(**more: Any) -> SkillFolder:
-    found = folder_of(read_manifest(manifest(**more)))
-    assert found is not None
-    return found
+    skill_folder = folder_of(read_manifest(manifest(**more)))
+    assert skill_folder is not None
+    return skill_folder
 
 
 def _write(directory: Path, *documents: dict[str, Any]) -> None:
@@ -45,12 +45,12 @@ def _front(text: str) -> Any:
 
 
 def test_a_skill_is_a_folder_with_its_directives_tools_and_references() -> None:
-    found = _folder(description="Checks orders.")
-    assert (found.name, found.description) == ("check-order", "Checks orders.")
-    assert list(found.files) == ["SKILL.md", "references/rules.md"]
-    assert found.files["references/rules.md"] == "No orders over 10000."
+    skill_folder = _folder(description="Checks orders.")
+    assert (skill_folder.name, skill_folder.description) == ("check-order", "Checks orders.")
+    assert list(skill_folder.files) == ["SKILL.md", "references/rules.md"]
+    assert skill_folder.files["references/rules.md"] == "No orders over 10000."
     for part in ("Use check.order with care.", "`verify`: Does verify.", "[references/rules.md](references/rules.md)"):
-        assert part in found.files["SKILL.md"]
+        assert part in skill_folder.files["SKILL.md"]
 
 
 DESCRIPTIONS = ["a: b # c", 'say "yes"', "- 1\n- 2", "{x}: [y]", "käse 🧀", "no", "null", "1.0", "---"]
@@ -58,9 +58,9 @@ DESCRIPTIONS = ["a: b # c", 'say "yes"', "- 1\n- 2", "{x}: [y]", "käse 🧀", "
 
 @rows("description", DESCRIPTIONS)
 def test_the_frontmatter_of_the_file_is_the_one_of_the_list(description: str) -> None:
-    found = _folder(description=description)
-    assert _front(found.files["SKILL.md"]) == found.frontmatter
-    assert found.frontmatter["description"] == description
+    skill_folder = _folder(description=description)
+    assert _front(skill_folder.files["SKILL.md"]) == skill_folder.frontmatter
+    assert skill_folder.frontmatter["description"] == description
 
 
 def test_a_skill_without_a_description_gets_one() -> None:
@@ -72,21 +72,21 @@ def test_a_skill_without_a_description_gets_one() -> None:
     [("Check Order", "check-order"), ("a--b..c", "a-b-c"), ("x" * 80, "x" * 64), ("...", None), ("é", None)],
 )
 def test_a_folder_is_named_as_the_standard_says(name: str, folder: str | None) -> None:
-    found = folder_of(replace(read_manifest(manifest()), name=name))
-    assert (None if found is None else found.name) == folder
+    skill_folder = folder_of(replace(read_manifest(manifest()), name=name))
+    assert (None if skill_folder is None else skill_folder.name) == folder
 
 
 def test_a_text_whose_name_cannot_be_a_file_is_left_out() -> None:
     odd = DataNeed(source_id="../x", text="", destination="archival_memory")
-    found = folder_of(replace(read_manifest(manifest()), data=(odd,)))
-    assert found is not None
-    assert list(found.files) == ["SKILL.md"]
+    skill_folder = folder_of(replace(read_manifest(manifest()), data=(odd,)))
+    assert skill_folder is not None
+    assert list(skill_folder.files) == ["SKILL.md"]
 
 
 def test_of_several_versions_the_newest_is_there(tmp_path: Path) -> None:
     _write(tmp_path, *(manifest(version=version) for version in ("1.9.0", "1.10.0", "1.2.0")))
-    (found,) = SkillFolders(Library(directory=tmp_path)).all()
-    assert found.frontmatter["metadata"]["version"] == "1.10.0"
+    (result,) = SkillFolders(Library(directory=tmp_path)).all()
+    assert result.frontmatter["metadata"]["version"] == "1.10.0"
 
 
 def test_a_file_that_changes_is_read_again_and_a_broken_one_left_out(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_file_that_changes_is_read_again_and_a_broken_one_left_out(tmp_path: P
     assert folders.all() == []
     _write(tmp_path, manifest())
     (tmp_path / "broken.json").write_text("{}")
-    assert [one.name for one in folders.all()] == ["check-order"]
+    assert [item.name for item in folders.all()] == ["check-order"]
     _write(tmp_path, manifest("pack.order"))
-    assert [one.name for one in folders.all()] == ["check-order", "pack-order"]
+    assert [item.name for item in folders.all()] == ["check-order", "pack-order"]
 
 
 def test_only_a_whole_address_finds_a_file(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ async def test_every_listed_file_has_the_digest_and_size_that_the_list_says(appl
     async with Client(build_server(application)) as client:
         assert "io.modelcontextprotocol/skills" in (client.server_capabilities.extensions or {})
         for entry in entries:
-            assert entry["uri"] in {one["uri"] for one in entry["resources"]}
-            for one in entry["resources"]:
-                (content,) = (await client.read_resource(one["uri"])).contents
+            assert entry["uri"] in {item["uri"] for item in entry["resources"]}
+            for resource in entry["resources"]:
+                (content,) = (await client.read_resource(resource["uri"])).contents
                 read = content.text.encode()  # type: ignore[union-attr]
-                assert one["digest"] == f"sha256:{hashlib.sha256(read).hexdigest()}"
-                assert one["size"] == len(read)
+                assert resource["digest"] == f"sha256:{hashlib.sha256(read).hexdigest()}"
+                assert resource["size"] == len(read)

@@ -98,8 +98,8 @@ async def test_a_hint_shows_what_a_missing_argument_looks_like(alone: Applicatio
 
 async def _listed(application: Application) -> list[dict[str, Any]]:
     async with Client(build_server(application)) as client:
-        found = await client.list_tools()
-    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found.tools]
+        tools = await client.list_tools()
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.tools]
 
 
 @rows("profile", sorted(PROFILES))
@@ -195,11 +195,11 @@ def test_read_only_and_toolsets_narrow_a_profile() -> None:
 
 async def test_the_list_is_made_once(application: Application) -> None:
     """The SDK's own handler is asked the first time only; another version or other scopes are another list."""
-    asked: list[str] = []
+    request: list[str] = []
     tools = [{"name": "read_workflow_control_plane"}, {"name": "list_runs"}]
 
     async def build(ctx: Any) -> dict[str, Any]:
-        asked.append(ctx.protocol_version)
+        request.append(ctx.protocol_version)
         return {"tools": tools}
 
     class _Context:
@@ -214,4 +214,4 @@ async def test_the_list_is_made_once(application: Application) -> None:
     old: Any = _Context("2025-11-25")
     assert await cache(first, build) == await cache(first, build) == {"tools": tools}
     await cache(old, build)
-    assert asked == ["2026-07-28", "2025-11-25"]
+    assert request == ["2026-07-28", "2025-11-25"]

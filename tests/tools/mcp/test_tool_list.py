@@ -217,9 +217,9 @@ NOTIFICATION = {spec.name for spec in SERVED if spec.toolset == "notification"}
 
 async def _listed(application: Application) -> list[dict[str, Any]]:
     async with Client(build_server(application)) as client:
-        found = await client.list_tools()
-    assert found.next_cursor is None, "several clients take only the first page"
-    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found.tools]
+        tools = await client.list_tools()
+    assert tools.next_cursor is None, "several clients take only the first page"
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.tools]
 
 
 _LISTED: dict[str, dict[str, Any]] = {}
@@ -314,8 +314,8 @@ def test_every_number_and_text_is_bounded(name: str) -> None:
 @rows("name", sorted(LISTED))
 async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dict[str, Any]]) -> None:
     spec = LISTED[name]
-    told = listed[name]["annotations"]
-    assert told == ({"readOnlyHint": True} if spec.read_only else {"destructiveHint": spec.destructive})
+    annotations = listed[name]["annotations"]
+    assert annotations == ({"readOnlyHint": True} if spec.read_only else {"destructiveHint": spec.destructive})
     if spec.read_only:
         assert spec.scope is (Scope.OPERATE if name in {"read_health", "list_registered_agents"} else Scope.READ)
         assert spec.idempotent
@@ -325,13 +325,13 @@ async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dic
 @rows("name", sorted(SEED))
 def test_the_parameters_of_the_seed_are_accepted_with_their_defaults(name: str) -> None:
     schema = parameters_of(LISTED[name])
-    found = {
+    result = {
         parameter: REQUIRED
         if parameter in schema.get("required", [])
         else schema["properties"][parameter].get("default")
         for parameter in SEED[name]
     }
-    assert found == SEED[name]
+    assert result == SEED[name]
 
 
 @rows("name", sorted(SEED))

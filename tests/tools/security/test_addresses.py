@@ -76,11 +76,11 @@ async def test_no_spelling_of_a_redis_url_is_taken_or_called(walled: Application
 async def test_no_server_of_tools_is_taken_from_a_manifest(walled: Application, ear: Ear, form: str) -> None:
     url = form.format(port=ear.port)
     definition = {"type": "mcp_server", "endpointUrl": url, "operationId": "a"}
-    given, agent = manifest(requiredTools=[tool("a", definition=definition)]), f"agent-{secrets.token_hex(4)}"
-    answer = await ask(walled, ALL, "load_skill", skill_json=given, agent_id=agent)
+    document, agent = manifest(requiredTools=[tool("a", definition=definition)]), f"agent-{secrets.token_hex(4)}"
+    answer = await ask(walled, ALL, "load_skill", skill_json=document, agent_id=agent)
     assert answer.code in {"forbidden", "invalid_argument", "invalid_definition"}, answer.text
     assert "canary-password" not in answer.text
-    await ask(walled, ALL, "validate_skill_manifest", skill_json=given)
+    await ask(walled, ALL, "validate_skill_manifest", skill_json=document)
     assert walled.equipment.loaded(agent) == []
     assert not ear.was_called()
 
@@ -110,10 +110,10 @@ async def test_no_document_is_fetched_from_an_address(walled: Application, ear: 
 
 def test_every_argument_that_could_be_an_address_is_known_here() -> None:
     """A new one needs a test that no address is taken from it; that of register_agent is in tests/webhooks."""
-    found = {
+    result = {
         (name, argument)
         for name, spec in TOOLS.items()
         for argument in spec.arguments.model_fields
         if any(word in argument for word in ("url", "uri", "endpoint", "host", "address", "server"))
     }
-    assert {argument for _, argument in found} == {"redis_url", "url"}
+    assert {argument for _, argument in result} == {"redis_url", "url"}

@@ -59,7 +59,7 @@ async def test_what_was_refused_is_told_with_its_code(alone: Application) -> Non
 async def test_a_change_of_a_file_is_told_before_it_is_made(replica: Replica, tmp_path: Path) -> None:
     application = replica(files_write=(tmp_path,))
     await ask(application, key_of(*PLANNER, name="key:dddddddddddd"), "write_file", path="n.txt", content="canary")
-    (entry,) = [one for one in application.audit.newest(200) if one.about.get("path", "").endswith("n.txt")]
+    (entry,) = [item for item in application.audit.newest(200) if item.about.get("path", "").endswith("n.txt")]
     assert (entry.by, entry.change, entry.outcome) == ("key:dddddddddddd", "write_file", "ok")
 
 

@@ -69,8 +69,8 @@ def test_every_argument_that_names_an_agent_says_who_calls_or_is_about_others() 
 async def test_an_agent_that_does_not_say_who_it_is_is_the_one_of_its_key(alone: Application) -> None:
     run = await _run(alone, agents={"A": ["me", "you"]})
     you = key_of(*WORKER, agent_id="you")
-    held = await ask(alone, you, "acquire_state_lease", workflow_id=run, state="A", owner_agent_id="you")
-    token = held["lease"]["token"]
+    reply = await ask(alone, you, "acquire_state_lease", workflow_id=run, state="A", owner_agent_id="you")
+    token = reply["lease"]["token"]
     stolen = {"workflow_id": run, "state": "A", "lease_token": token}
     me = key_of(*WORKER, agent_id="me")
     for name, more in (
@@ -116,8 +116,8 @@ async def test_a_worker_may_tell_the_next_one_and_not_start_a_run(alone: Applica
     worker = key_of(*WORKER)
     start = await ask(alone, worker, "notify_next_worker_agent", workflow_id=run)
     assert start.error == "forbidden: Starting a run needs the scope 'plan', which this key does not have."
-    told = await ask(alone, worker, "notify_next_worker_agent", workflow_id=run, source_state="A")
-    assert told.code != "forbidden"
+    answer = await ask(alone, worker, "notify_next_worker_agent", workflow_id=run, source_state="A")
+    assert answer.code != "forbidden"
 
 
 @rows(

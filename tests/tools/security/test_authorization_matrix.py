@@ -48,8 +48,8 @@ class Site:
         )
         await self._did("notify_next_worker_agent", workflow_id=self.run)
         holder = {"workflow_id": self.run, "state": "A", "owner_agent_id": self.worker}
-        held = await self._did("acquire_state_lease", **holder, lease_token=self.run)
-        assert held["lease"]["token"] == self.run
+        answer = await self._did("acquire_state_lease", **holder, lease_token=self.run)
+        assert answer["lease"]["token"] == self.run
         return self
 
     async def _did(self, tool: str, **arguments: Any) -> Answer:
@@ -59,19 +59,19 @@ class Site:
 
     def kept(self) -> dict[bytes, Any]:
         """All that is stored of the run and of its agents' events."""
-        found = [key for pattern in (f"*wf:{self.run}:*", f"*{self.worker}*") for key in self._redis.keys(pattern)]
-        return {key: content_of(self._redis.execute_command, key) for key in sorted(found)}
+        keys = [key for pattern in (f"*wf:{self.run}:*", f"*{self.worker}*") for key in self._redis.keys(pattern)]
+        return {key: content_of(self._redis.execute_command, key) for key in sorted(keys)}
 
-    def arguments(self, tool: str, key: str, who: str) -> dict[str, Any]:
+    def arguments(self, tool: str, key: str, person: str) -> dict[str, Any]:
         """Whatever of the tool's arguments can name this run, does; its caller says that it is `who`."""
         about: dict[str, Any] = {
             "workflow_id": self.run, "workflow_json": TWO_TASKS, "state": "A", "source_state": "A",
             "redis_key": f"cp:wf:{self.run}:{key}", "path": "$.agents", "from_path": "$.agents", "to_path": "$.status",
-            "skill_json": manifest(), "agent_name": None, "value_json": {"A": who},
+            "skill_json": manifest(), "agent_name": None, "value_json": {"A": person},
         }  # fmt: skip
         about["timeout_s"] = 60 if tool == "open_run" else 0
         fields = TOOLS[tool].arguments.model_fields
-        spoken = {name: who for name in SPEAKS if name in fields}
+        spoken = {name: person for name in SPEAKS if name in fields}
         return smallest(tool) | {name: value for name, value in about.items() if name in fields} | spoken
 
 
@@ -94,11 +94,11 @@ async def test_on_the_run_of_another_nothing_changes(app: Application, raw_redis
     names_somebody = {*SPEAKS, "value_json"} & set(spec.arguments.model_fields)
     speakers = (MINE, theirs.worker, OTHER) if names_somebody else (MINE,)
     for known, scopes in CALLERS.items():
-        for key, who in product(documents, speakers):
-            arguments = theirs.arguments(name, key, who)
+        for key, person in product(documents, speakers):
+            arguments = theirs.arguments(name, key, person)
             answer = await ask(app, key_of(*scopes, agent_id=MINE), name, **arguments)
-            case = f"{name} with {known} as {who} on {key}: {answer.text[:300]}"
-            may_speak = who == MINE or spec.acts_as is None
+            case = f"{name} with {known} as {person} on {key}: {answer.text[:300]}"
+            may_speak = person == MINE or spec.acts_as is None
             assert (spec.scope in scopes and may_speak) or answer.code == "forbidden", case
             assert theirs.run not in _tokens(answer), case
         assert theirs.kept() == before, f"{name} with {known}"
@@ -163,7 +163,7 @@ _OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read"
 
 def _tokens(answer: Answer) -> set[str]:
     shown = (answer.payload.get("lease") or {}, answer.payload.get("updated_state") or {})
-    return {str(one.get("token")) for one in (shown[0], shown[1].get("lease") or {})}
+    return {str(item.get("token")) for item in (shown[0], shown[1].get("lease") or {})}
 
 
 def test_no_tool_has_two_arguments_that_could_say_who_calls() -> None:

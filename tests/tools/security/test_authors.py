@@ -18,10 +18,10 @@ Replica = Callable[..., Application]
 
 
 def _authors(application: Application, run_id: str) -> dict[str, set[object]]:
-    found: dict[str, set[object]] = {}
+    authors: dict[str, set[object]] = {}
     for entry in application.history.after(run_id):
-        found.setdefault(entry.type, set()).add(entry.by)
-    return found
+        authors.setdefault(entry.type, set()).add(entry.by)
+    return authors
 
 
 async def test_each_change_names_the_key_that_made_it(alone: Application) -> None:
@@ -31,8 +31,8 @@ async def test_each_change_names_the_key_that_made_it(alone: Application) -> Non
     wish = {"workflow_json": TWO_TASKS, "workflow_id": run_id, "agents_map_json": agents}
     await ask(alone, planner, "create_workflow_control_plane", **wish)
     await ask(alone, planner, "notify_next_worker_agent", workflow_id=run_id)
-    held = await ask(alone, worker, "claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1")
-    holder = {"workflow_id": run_id, "state": "A", "lease_token": held["lease"]["token"]}
+    reply = await ask(alone, worker, "claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1")
+    holder = {"workflow_id": run_id, "state": "A", "lease_token": reply["lease"]["token"]}
     await ask(alone, worker, "renew_state_lease", **holder)
     await ask(alone, worker, "update_workflow_control_plane", **holder, new_status="succeeded", output_json={})
     await ask(alone, planner, "pause_run", workflow_id=run_id)

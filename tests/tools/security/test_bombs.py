@@ -24,10 +24,10 @@ REFUSED = {"invalid_argument", "invalid_definition", "too_large", "unknown_skill
 
 
 def _nested(levels: int) -> Any:
-    found: Any = 1
+    nested: Any = 1
     for _ in range(levels):
-        found = [found]
-    return found
+        nested = [nested]
+    return nested
 
 
 TEXTS = {
@@ -76,8 +76,8 @@ async def test_every_json_bomb_is_refused_in_words(
 
 @pytest.fixture(scope="module")
 def url(replica: Callable[..., Application]) -> Iterator[str]:
-    with serving(build_http_app(replica())) as found:
-        yield found
+    with serving(build_http_app(replica())) as server_url:
+        yield server_url
 
 
 CALL = json.dumps(

@@ -56,7 +56,7 @@ async def _refused(app: Application, caller: Caller, tool: str, code: str, /, **
 
 
 async def test_no_reading_tool_tells_one_agent_the_token_of_another(alone: Application, run: str) -> None:
-    said = [
+    replies = [
         await ask(alone, A, tool, **arguments)
         for tool, arguments in (
             ("read_workflow_control_plane", {"workflow_id": run, "compute_readiness": True}),
@@ -69,7 +69,7 @@ async def test_no_reading_tool_tells_one_agent_the_token_of_another(alone: Appli
             ("json_copy", {"redis_key": f"cp:wf:{run}:state:A", "from_path": "lease.token", "to_path": "x"}),
         )
     ]
-    assert not [answer.text for answer in said if TOKEN in answer.text]
+    assert not [answer.text for answer in replies if TOKEN in answer.text]
 
 
 async def test_a_token_that_two_agents_chose_alike_is_the_lease_of_one_of_them(alone: Application, run: str) -> None:
@@ -134,8 +134,8 @@ async def test_who_has_no_part_in_a_run_puts_no_words_into_its_events(alone: App
     await _refused(alone, RIVAL, "notify_next_worker_agent", "forbidden", **telling)
     await _refused(alone, A, "notify_next_worker_agent", "forbidden", **telling)  # the state that was done was B's
     await _refused(alone, RIVAL, "notify_if_ready", "forbidden", workflow_id=run, state="B")
-    told = await _ok(alone, B, "notify_next_worker_agent", **telling | {"payload_json": {"from": "b"}})
-    assert told["targets"][0]["sent"]
+    details = await _ok(alone, B, "notify_next_worker_agent", **telling | {"payload_json": {"from": "b"}})
+    assert details["targets"][0]["sent"]
     event = await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0)
     while event["event"]["workflow_id"] != run:
         event = await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0)
@@ -274,7 +274,7 @@ def files(application: Application, tmp_path: Path) -> Iterator[Application]:
 
 
 def below(place: Path) -> list[str]:
-    return sorted(one.name for one in place.iterdir())
+    return sorted(item.name for item in place.iterdir())
 
 
 @rows("odd", [*ODD, "..", "~", "-rf", "a/../b", "$HOME", "file:///etc/passwd", "a//..//b", "\ud800"])

@@ -37,8 +37,8 @@ EVERYTHING = Caller(name="key:cafecafecafe", scopes=frozenset(Scope))
 
 @pytest.fixture
 def vault(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    with open_vault(tmp_path_factory.mktemp("vault") / "site", monkeypatch) as found:
-        yield found
+    with open_vault(tmp_path_factory.mktemp("vault") / "site", monkeypatch) as vault:
+        yield vault
 
 
 @asynccontextmanager
@@ -53,16 +53,16 @@ async def _client(vault: Vault) -> AsyncIterator[Tools]:
 
 async def _carried_out(tools: Tools, vault: Vault) -> dict[str, list[str]]:
     """The answers of every tool in a session with correct calls, or at least calls about a run under way."""
-    said: dict[str, list[str]] = {}
+    carried_out: dict[str, list[str]] = {}
     workers: dict[str, str] = {}
     for number in range(len(session(vault.lease, workers))):
         name, arguments = session(vault.lease, workers)[number]
         answer = await tools.ok(name, **arguments)
         workers |= answer.payload.get("agents_map") or {}
-        said.setdefault(name, []).append(answer.text)
+        carried_out.setdefault(name, []).append(answer.text)
         if number == _STARTED:
-            said |= {other: [(await tools.call(other, **given)).text] for other, given in others(vault.lease)}
-    return said
+            carried_out |= {other: [(await tools.call(other, **value)).text] for other, value in others(vault.lease)}
+    return carried_out
 
 
 def test_every_tool_is_called_here() -> None:
@@ -72,13 +72,13 @@ def test_every_tool_is_called_here() -> None:
 async def test_a_whole_session_shows_no_credential(vault: Vault, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with _client(vault) as tools:
-        said = await _carried_out(tools, vault)
-    told = {name for name, texts in said.items() if any(vault.lease in text for text in texts)}
-    assert told == {"acquire_state_lease", "claim_ready_state", "renew_state_lease"}, "a token is its holder's"
+        carried_out = await _carried_out(tools, vault)
+    names = {name for name, texts in carried_out.items() if any(vault.lease in text for text in texts)}
+    assert names == {"acquire_state_lease", "claim_ready_state", "renew_state_lease"}, "a token is its holder's"
     history = [str(entry.as_json()) for entry in vault.application.history.after("vault")]
     assert len(history) > 5
     assert vault.lease not in "\n".join([*history, logged(caplog)])
-    for text in (*(text for texts in said.values() for text in texts), *history):
+    for text in (*(text for texts in carried_out.values() for text in texts), *history):
         assert vault.seen_in(text) == []
     assert vault.seen_in(logged(caplog)) == []
     without_registry = vault.kept()
@@ -164,8 +164,8 @@ async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
     await walled.reader.close()
     assert [argument for argument, mark in marks.items() if mark in logged(caplog)] == []
     keys = b"\n".join(raw_redis.scan_iter()).decode()
-    kept = {argument for argument, mark in marks.items() if mark in keys}
-    assert kept <= _NAMES | {"redis_key", "key_prefix", "project"}
+    arguments = {argument for argument, mark in marks.items() if mark in keys}
+    assert arguments <= _NAMES | {"redis_key", "key_prefix", "project"}
 
 
 @rows("name", sorted(TOOLS))

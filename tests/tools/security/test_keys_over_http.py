@@ -47,8 +47,8 @@ def site(replica: Replica) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 def _key(site: Application, *scopes: Scope, agent_id: str | None = None, life_s: int | None = None) -> str:
@@ -134,10 +134,10 @@ def test_a_good_key_does_not_open_the_door_to_strange_hosts_and_origins(site: Ap
 def test_the_metadata_says_what_is_protected_and_needs_no_key(url: str) -> None:
     response = httpx2.get(f"{url}/.well-known/oauth-protected-resource/mcp")
     assert response.status_code == 200
-    found = response.json()
-    assert (found["resource"], found["bearer_methods_supported"]) == (PUBLIC, ["header"])
-    assert found["scopes_supported"] == ["read", "work", "plan", "answer", "attest", "override", "operate", "admin"]
-    assert "authorization_servers" not in found, "there is none: keys are made by dcf keys add"
+    document = response.json()
+    assert (document["resource"], document["bearer_methods_supported"]) == (PUBLIC, ["header"])
+    assert document["scopes_supported"] == ["read", "work", "plan", "answer", "attest", "override", "operate", "admin"]
+    assert "authorization_servers" not in document, "there is none: keys are made by dcf keys add"
 
 
 def test_health_needs_no_key(url: str) -> None:
@@ -155,8 +155,8 @@ async def test_a_caller_is_who_its_key_says(site: Application, url: str, run_id:
         wish = {"workflow_id": run_id, "state": "A"}
         answer = await worker.refused("forbidden", "acquire_state_lease", **wish, owner_agent_id="worker-2")
         assert "bound to agent 'worker-1'" in answer.error
-        held = await worker.ok("acquire_state_lease", **wish, owner_agent_id="worker-1")
-        await worker.ok("renew_state_lease", **wish, lease_token=held["lease"]["token"])
+        holding = await worker.ok("acquire_state_lease", **wish, owner_agent_id="worker-1")
+        await worker.ok("renew_state_lease", **wish, lease_token=holding["lease"]["token"])
 
 
 @rows("mode", ["auto", "legacy"])
@@ -169,8 +169,8 @@ async def test_callers_do_not_mix_however_many_call_at_once(
     async def ask(agent_id: str) -> None:
         async with _session(url, _key(site, *WORKER, agent_id=agent_id), mode) as client:
             for _ in range(5):
-                found = await client.call_tool("get_my_assignment", {"agent_id": agent_id})
-                if found.is_error:
+                call_tool = await client.call_tool("get_my_assignment", {"agent_id": agent_id})
+                if call_tool.is_error:
                     refused.append(agent_id)
 
     async with anyio.create_task_group() as tasks:
@@ -220,7 +220,7 @@ async def test_the_key_is_nowhere_but_in_the_request(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     key = _key(site, *PLANNER, agent_id="planner-1")
-    said: list[str] = []
+    words: list[str] = []
     async with _session(url, key) as client:
         for name, arguments in (
             ("create_workflow_control_plane", {"workflow_json": ONE_TASK, "workflow_id": run_id}),
@@ -228,10 +228,10 @@ async def test_the_key_is_nowhere_but_in_the_request(
             ("acquire_state_lease", {"workflow_id": "none", "state": "A", "owner_agent_id": "planner-2"}),
             ("finalize_workflow", {"workflow_id": run_id}),
         ):
-            said.append(str(await client.call_tool(name, arguments)))
-    said.append(_post(url, "{", Authorization=f"Bearer {key}").text)
+            words.append(str(await client.call_tool(name, arguments)))
+    words.append(_post(url, "{", Authorization=f"Bearer {key}").text)
     secret = key.split("_", 2)[2]
     own = [record for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))]
-    told = [*said, *(record.getMessage() for record in own), json.dumps([repr(site.settings)])]
-    assert not [text for text in told if secret in text]
+    details = [*words, *(record.getMessage() for record in own), json.dumps([repr(site.settings)])]
+    assert not [text for text in details if secret in text]
     assert secret not in everything_in(Connections(open_pool(own_redis.admin_url)))

@@ -43,11 +43,13 @@ class ProjectSite(Site):
 
     def kept_of_run(self) -> dict[bytes, Any]:
         """All that is stored of the run itself."""
-        return {key: kept for key, kept in self.kept().items() if f"wf:{self.run}:".encode() in key}
+        return {key: stored for key, stored in self.kept().items() if f"wf:{self.run}:".encode() in key}
 
-    def arguments(self, tool: str, key: str, who: str) -> dict[str, Any]:
-        found = super().arguments(tool, key, who)
-        return {name: value for name, value in found.items() if name != "timeout_s" or tool == "await_workflow_event"}
+    def arguments(self, tool: str, key: str, person: str) -> dict[str, Any]:
+        arguments = super().arguments(tool, key, person)
+        return {
+            name: value for name, value in arguments.items() if name != "timeout_s" or tool == "await_workflow_event"
+        }
 
 
 async def refused_as_unknown(app: Application, caller: Caller, name: str, arguments: dict[str, Any]) -> None:
@@ -173,13 +175,13 @@ async def test_a_repeated_run_and_its_children_stay_in_the_project(alone: Applic
 async def test_a_call_without_a_project_costs_no_command_to_find_one(
     alone: Application, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(type(alone.projects), "of_run", lambda _, run: asked.append(run))
+    request: list[str] = []
+    monkeypatch.setattr(type(alone.projects), "of_run", lambda _, run: request.append(run))
     await ask(alone, key_of(*Scope), "start_run", workflow_json=ONE_TASK, workflow_id=run_id)
     await ask(alone, key_of(*Scope), "read_workflow_control_plane", workflow_id=run_id)
-    assert asked == []
+    assert request == []
     await ask(alone, bound(OURS), "read_workflow_control_plane", workflow_id=run_id)
-    assert asked == [run_id]
+    assert request == [run_id]
 
 
 ASKS = {
@@ -215,8 +217,8 @@ async def test_a_bound_key_is_told_only_the_work_of_its_project(
         assert (await ask(alone, key_of(*Scope), "resolve_state", **assigned)).code == "ok", project
     ours, theirs = two_projects
     caller = bound(ours, agent)
-    found = await ask(alone, caller, "get_my_assignment", agent_id=agent)
-    assert found["workflow_id"] == two_projects[ours]
+    answer = await ask(alone, caller, "get_my_assignment", agent_id=agent)
+    assert answer["workflow_id"] == two_projects[ours]
     seen = set()
     for _ in range(3):
         event = await ask(alone, caller, "await_workflow_event", agent_id=agent, timeout_s=0, lease=False)
@@ -266,7 +268,7 @@ async def test_a_bound_key_opens_runs_that_grow_in_its_project_only(alone: Appli
     assert (elsewhere.code, elsewhere["run_status"]) == ("conflict", None)
     inside = await ask(alone, bound(THEIRS), "open_run", name="release", parent_run=run_id)
     assert inside.code == "unknown_run"
-    assert "RunNested" not in [one.type for one in alone.history.after(run_id)]
+    assert "RunNested" not in [item.type for item in alone.history.after(run_id)]
 
 
 async def test_the_same_request_to_open_a_run_is_another_one_in_another_project(alone: Application) -> None:
@@ -283,8 +285,8 @@ async def test_a_bound_key_does_not_find_workflows_that_others_started(alone: Ap
         alone, key_of(*Scope), "start_run", workflow_json=json.dumps({**ONE_TASK, "workflow_name": mark})
     )
     assert started.code == "ok", started.text
-    found = await ask(alone, key_of(*Scope), "search", query=mark)
-    assert [one["title"] for one in found["results"]] == [mark]
+    answer = await ask(alone, key_of(*Scope), "search", query=mark)
+    assert [result["title"] for result in answer["results"]] == [mark]
     assert (await ask(alone, bound(OURS), "search", query=mark))["results"] == []
 
 

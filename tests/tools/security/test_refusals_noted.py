@@ -39,8 +39,8 @@ def worker() -> Caller:
     return key_of(*WORKER, agent_id="agent-a", name=f"key:{secrets.token_hex(6)}")
 
 
-def noted(application: Application, **wanted: Any) -> list[AuditEntry]:
-    return application.audit.newest(1000, AuditFilter(**wanted))
+def noted(application: Application, **expected: Any) -> list[AuditEntry]:
+    return application.audit.newest(1000, AuditFilter(**expected))
 
 
 async def test_a_call_beyond_the_scopes_of_a_key_is_noted_with_who_and_what(alone: Application, worker: Caller) -> None:
@@ -119,8 +119,8 @@ def site(replica: Replica) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 def _new_key(site: Application, *, life_s: int | None = None) -> tuple[str, str]:
@@ -134,13 +134,13 @@ def _log_in(url: str, key: str) -> int:
     return httpx2.post(f"{url}/mcp", json=body, headers=headers).status_code
 
 
-def _noted_within(site: Application, url: str, key: str, **wanted: Any) -> list[AuditEntry]:
+def _noted_within(site: Application, url: str, key: str, **expected: Any) -> list[AuditEntry]:
     """Log in until the server has looked why the key is not valid, which happens at most now and then."""
     for _ in range(200):
         assert _log_in(url, key) == 401
-        found = noted(site, type="login", **wanted)
-        if found:
-            return found
+        audit_entries = noted(site, type="login", **expected)
+        if audit_entries:
+            return audit_entries
     return []
 
 
@@ -166,9 +166,9 @@ def test_wrong_revoked_and_expired_keys_are_noted_without_the_secret(
 
 def test_what_is_no_key_at_all_is_noted_and_not_kept(site: Application, url: str) -> None:
     assert _log_in(url, "hunter2-password") == 401
-    found = [entry for entry in noted(site, type="login", by="dcf") if entry.outcome == "malformed"]
-    assert found
-    assert "hunter2" not in str(found)
+    entries = [entry for entry in noted(site, type="login", by="dcf") if entry.outcome == "malformed"]
+    assert entries
+    assert "hunter2" not in str(entries)
 
 
 def test_a_flood_of_invented_keys_makes_few_entries(site: Application, url: str) -> None:

@@ -36,8 +36,8 @@ def site(replica: Callable[..., Application]) -> Application:
 
 @pytest.fixture(scope="module")
 def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
+    with serving(build_http_app(site)) as server_url:
+        yield server_url
 
 
 def _key(site: Application, *scopes: Scope) -> tuple[str, str]:
@@ -59,7 +59,7 @@ async def _wait_for_a_reader(raw_redis: redis.Redis, agent: str) -> None:
     """Wait until somebody waits on an agent's inbox."""
 
     def waits() -> bool:
-        follows = any("b" in one["flags"] and one["cmd"].startswith("xread") for one in raw_redis.client_list())
+        follows = any("b" in item["flags"] and item["cmd"].startswith("xread") for item in raw_redis.client_list())
         return follows and bool(raw_redis.exists(f"cp:idx:inbox:{agent}"))
 
     await anyio.to_thread.run_sync(wait_until, waits)
@@ -88,8 +88,8 @@ def _looking_every(seconds: float, replica: Callable[..., Application]) -> Itera
     """A server that looks this often whether the keys of waiting callers still hold."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_watch, "EVERY_S", seconds)
-        with serving(build_http_app(replica(auth="keys"))) as found:
-            yield found
+        with serving(build_http_app(replica(auth="keys"))) as server_url:
+            yield server_url
 
 
 async def test_a_revoked_key_is_not_handed_the_event_it_waited_for(

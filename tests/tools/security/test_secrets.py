@@ -13,15 +13,15 @@ CANARY = "canary-token"
 
 
 async def test_nobody_but_the_holder_is_told_a_token(tools: Tools, application: Application, run_id: str) -> None:
-    said: list[str] = []
+    text: list[str] = []
 
     async def listen(answer: Answer) -> None:
-        said.append(answer.text)
+        text.append(answer.text)
 
     await run_orders(tools, run_id, listen)
     history = [entry.as_json() for entry in application.history.after(run_id)]
     assert {entry["state"] for entry in history} >= set(STEPS)
-    assert "lease-" not in "\n".join([*said, json.dumps(history)])
+    assert "lease-" not in "\n".join([*text, json.dumps(history)])
 
 
 async def test_onlookers_see_that_a_state_is_held_and_not_the_token(
@@ -45,8 +45,8 @@ async def test_onlookers_see_that_a_state_is_held_and_not_the_token(
         await tools.ok("await_workflow_event", agent_id="worker-1", timeout_s=0),
         await tools.ok("finalize_workflow", workflow_id=run_id),
     ]
-    held = onlookers[0]["states"]["A"]["lease"]
-    assert (held["token"], held["owner_agent_id"]) == ("***", "worker-1")
+    lease = onlookers[0]["states"]["A"]["lease"]
+    assert (lease["token"], lease["owner_agent_id"]) == ("***", "worker-1")
     events = json.dumps([entry.as_json() for entry in application.history.after(run_id)])
     assert not any(CANARY in text for text in [events, *(answer.text for answer in onlookers)])
 
@@ -54,8 +54,8 @@ async def test_onlookers_see_that_a_state_is_held_and_not_the_token(
 async def test_the_next_lease_comes_only_to_the_one_who_completed(tools: Tools, run_id: str) -> None:
     two = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}}
     await new_run(tools, run_id, two)
-    held = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1", lease_token=CANARY)
-    assert held["state"] == "A"
+    answer = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1", lease_token=CANARY)
+    assert answer["state"] == "A"
     done = {"workflow_id": run_id, "state": "A", "lease_token": CANARY, "new_status": "succeeded", "claim_next": True}
     first = await tools.ok("update_workflow_control_plane", **done, output_json={"n": 1})
     token = first["work"]["lease_token"]

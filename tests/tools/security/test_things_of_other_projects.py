@@ -77,32 +77,32 @@ class Belongings:
     def arguments(self, tool: str, own_run: str) -> dict[str, Any]:
         """Whatever of the tool's arguments can name one of the things, does; the run is the caller's."""
         fields = TOOLS[tool].arguments.model_fields
-        given = smallest(tool) | ({"workflow_id": own_run} if "workflow_id" in fields else {})
-        given |= {"timeout_s": 0} if tool == "await_workflow_event" else {}
-        given |= {"kind": "rule"} if "kind" in fields and TOOLS[tool].toolset == "knowledge" else {}
+        sent = smallest(tool) | ({"workflow_id": own_run} if "workflow_id" in fields else {})
+        sent |= {"timeout_s": 0} if tool == "await_workflow_event" else {}
+        sent |= {"kind": "rule"} if "kind" in fields and TOOLS[tool].toolset == "knowledge" else {}
         for name, about in self.named.items():
             if name in fields and (name != "path" or tool == "get_project"):
-                given |= about
-        return {name: value for name, value in given.items() if value is not None}
+                sent |= about
+        return {name: value for name, value in sent.items() if value is not None}
 
     def kept(self) -> dict[bytes, Any]:
         """All that Redis has under a key with the mark (the run, the schedule, what was kept), and of its agent."""
         agent = self.named["agent_id"]["agent_id"]
         patterns = (f"*{self.mark}*", f"*:agent:{agent}", f"*:skills:{agent}")
-        found = [key for pattern in patterns for key in sorted(self._redis.keys(pattern))]
-        return {key: content_of(self._redis.execute_command, key) for key in found}
+        keys = [key for pattern in patterns for key in sorted(self._redis.keys(pattern))]
+        return {key: content_of(self._redis.execute_command, key) for key in keys}
 
     async def told(self) -> dict[str, str]:
         """The other things that an unbound key reads."""
         project = {"project": self.mark}
-        asked: dict[str, dict[str, Any]] = {
+        request: dict[str, dict[str, Any]] = {
             "get_finding": self.named["finding_id"],
             "get_definition": {"kind": "rule", "name": self.mark, **project},
             "list_schedules": {"name": self.mark},
             "get_project": {**project},
             "resolve_agent_name_to_id": self.named["agent_name"],
         }
-        return {tool: (await self._did(tool, **given)).text for tool, given in asked.items()}
+        return {tool: (await self._did(tool, **value)).text for tool, value in request.items()}
 
     async def _did(self, tool: str, **arguments: Any) -> Answer:
         answer = await ask(self.application, UNBOUND, tool, **arguments)
@@ -117,7 +117,7 @@ class Belongings:
 
 async def test_no_tool_shows_or_changes_what_is_of_another_project(alone: Application, raw_redis: redis.Redis) -> None:
     theirs = await Belongings(alone, raw_redis).make()
-    before, told = theirs.kept(), await theirs.told()
+    before, details = theirs.kept(), await theirs.told()
     own = f"own-{secrets.token_hex(4)}"
     for name in sorted(TOOLS):
         fields = TOOLS[name].arguments.model_fields
@@ -125,21 +125,21 @@ async def test_no_tool_shows_or_changes_what_is_of_another_project(alone: Applic
         sent = theirs.arguments(name, run["workflow_id"])
         calls = [sent]
         if "workflow_id" in fields and not fields["workflow_id"].is_required():
-            calls.append({one: value for one, value in sent.items() if one not in {"workflow_id", "state"}})
+            calls.append({item: value for item, value in sent.items() if item not in {"workflow_id", "state"}})
         if "project" in fields:
             calls.append(sent | {"project": theirs.mark})
         for call in calls:
             answer = await ask(alone, bound(own), name, **call)
             case = f"{name} {call}: {answer.text}"
-            assert not [one for one in theirs.hidden(call) if one in answer.text], case
+            assert not [item for item in theirs.hidden(call) if item in answer.text], case
             assert call.get("project") != theirs.mark or answer.code == "forbidden", case
             assert theirs.kept() == before, case
-    assert await theirs.told() == told
+    assert await theirs.told() == details
 
 
-def named(name: str, said: str, **more: Any) -> dict[str, Any]:
+def named(name: str, comment: str, **more: Any) -> dict[str, Any]:
     """A workflow of this name, version 1, that says this of itself."""
-    machine = {**ONE_TASK["asl"], "Comment": said}
+    machine = {**ONE_TASK["asl"], "Comment": comment}
     return {"workflow_json": {"workflow_name": name, "version": "1", "asl": machine}, **more}
 
 
@@ -148,7 +148,7 @@ async def test_what_is_started_in_a_project_is_kept_in_it_beside_others_of_the_n
     common = await ask(alone, UNBOUND, "start_run", **named(name, "for all"))
     own = await ask(alone, bound(OURS), "start_run", **named(name, "ours"))
     assert (common.code, own.code) == ("ok", "ok"), "the names of a project are its own"
-    kept = {"common": common["definition"]["sha256"], "own": own["definition"]["sha256"]}
+    stored = {"common": common["definition"]["sha256"], "own": own["definition"]["sha256"]}
     for caller, more, expected in (
         (UNBOUND, {}, "common"),
         (UNBOUND, {"project": OURS}, "own"),
@@ -156,10 +156,10 @@ async def test_what_is_started_in_a_project_is_kept_in_it_beside_others_of_the_n
         (bound(THEIRS), {}, "common"),
     ):
         run = await ask(alone, caller, "start_run", definition=f"{name}@1", **more)
-        assert run["definition"]["sha256"] == kept[expected], run.text
+        assert run["definition"]["sha256"] == stored[expected], run.text
         read = await ask(alone, UNBOUND, "read_workflow_control_plane", workflow_id=run["workflow_id"])
         assert read["meta"].get("project") == more.get("project", caller.project)
-    by_hash = {"definition": kept["own"]}
+    by_hash = {"definition": stored["own"]}
     assert (await ask(alone, bound(OURS), "start_run", **by_hash)).code == "ok"
     assert (await ask(alone, bound(THEIRS), "start_run", **by_hash)).code == "unknown_definition"
 
@@ -167,7 +167,7 @@ async def test_what_is_started_in_a_project_is_kept_in_it_beside_others_of_the_n
 async def test_the_catalogue_lists_kept_workflows_to_those_of_their_project(alone: Application) -> None:
     name = f"flow{secrets.token_hex(5)}"
     assert (await ask(alone, bound(OURS), "start_run", **named(name, "ours"))).code == "ok"
-    wish, one = {"text": name, "kind": "workflow"}, {"name": name, "kind": "workflow"}
+    wish, item = {"text": name, "kind": "workflow"}, {"name": name, "kind": "workflow"}
     for caller, more, is_seen in (
         (bound(OURS), {}, True),
         (UNBOUND, {"project": OURS}, True),
@@ -176,7 +176,7 @@ async def test_the_catalogue_lists_kept_workflows_to_those_of_their_project(alon
     ):
         listed = await ask(alone, caller, "search_definitions", **wish, **more)
         assert [(row["name"], row["project"]) for row in listed["definitions"]] == [(name, OURS)] * is_seen
-        read = await ask(alone, caller, "get_definition", **one, **more)
+        read = await ask(alone, caller, "get_definition", **item, **more)
         assert read.code == ("ok" if is_seen else "not_in_catalogue")
 
 
@@ -201,6 +201,6 @@ async def test_an_event_of_another_project_is_not_acknowledged(alone: Applicatio
     assert (await ask(alone, UNBOUND, "start_run", **wish)).code == "ok"
     waits = {"agent_id": agent, "timeout_s": 20, "lease": False}
     event = await ask(alone, UNBOUND, "await_workflow_event", **waits)
-    told = {"agent_id": agent, "timeout_s": 0, "ack_message_id": event["message_id"]}
-    await ask(alone, bound(OURS), "await_workflow_event", **told)
-    assert (await ask(alone, UNBOUND, "await_workflow_event", **told))["acknowledged"], "it was there still"
+    details = {"agent_id": agent, "timeout_s": 0, "ack_message_id": event["message_id"]}
+    await ask(alone, bound(OURS), "await_workflow_event", **details)
+    assert (await ask(alone, UNBOUND, "await_workflow_event", **details))["acknowledged"], "it was there still"

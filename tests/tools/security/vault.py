@@ -147,11 +147,11 @@ def _furnish(place: Path) -> None:
 
 def others(lease: str) -> list[tuple[str, dict[str, Any]]]:
     """Calls of the tools that the session below leaves out, on its run and its state."""
-    told = {"workflow_id": "vault", "state": "A", "agent_id": "worker-1", "owner_agent_id": "worker-1"}
-    told["lease_token"] = lease
+    details = {"workflow_id": "vault", "state": "A", "agent_id": "worker-1", "owner_agent_id": "worker-1"}
+    details["lease_token"] = lease
     known = {name for name, _ in session(lease, {})}
     left = ((name, smallest_call(spec)) for name, spec in TOOLS.items() if name not in known)
-    return [(name, call | {argument: told[argument] for argument in call.keys() & told}) for name, call in left]
+    return [(name, call | {argument: details[argument] for argument in call.keys() & details}) for name, call in left]
 
 
 def session(lease: str, workers: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
@@ -160,7 +160,7 @@ def session(lease: str, workers: Mapping[str, str]) -> list[tuple[str, dict[str,
     A tool with a token, a secret or much to tell belongs in here; every other one is called as `others` does.
     """
     run, state = {"workflow_id": "vault"}, {"workflow_id": "vault", "state": "A"}
-    held, me = state | {"lease_token": lease}, workers.get("A", "worker-1")
+    holding, me = state | {"lease_token": lease}, workers.get("A", "worker-1")
     skill = {"skill_json": "skill://check.order@1.0.0", "agent_id": me}
     note = {"redis_key": "doc:note"}
     return [
@@ -174,7 +174,7 @@ def session(lease: str, workers: Mapping[str, str]) -> list[tuple[str, dict[str,
         ("resolve_agent_name_to_id", {"agent_name": "wf-vault-A"}),
         ("get_my_assignment", {"agent_id": me, **run}),
         ("claim_ready_state", run | {"owner_agent_id": me, "lease_token": lease}),
-        ("release_state_lease", held),
+        ("release_state_lease", holding),
         ("notify_if_ready", state),
         ("acquire_state_lease", state | {"owner_agent_id": me, "lease_token": f"{lease}-2"}),
         ("renew_state_lease", state | {"lease_token": f"{lease}-2"}),

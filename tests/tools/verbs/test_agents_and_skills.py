@@ -41,14 +41,14 @@ def bound(binding: dict[str, Any]) -> dict[str, Any]:
 
 
 def workflow(run: str, **states: Any) -> dict[str, Any]:
-    found = states or {"A": task("skill://check.order@1.0.0", Next="B"), "B": task(End=True)}
+    result = states or {"A": task("skill://check.order@1.0.0", Next="B"), "B": task(End=True)}
     return {
         "workflow_id": run,
         "workflow_name": "Small",
         "version": "1.0.0",
         "af_imports": [{"uri": "worker.af"}],
         "skill_imports": [{"uri": "check.json"}],
-        "asl": {"StartAt": next(iter(found)), "States": found},
+        "asl": {"StartAt": next(iter(result)), "States": result},
     }
 
 
@@ -100,7 +100,7 @@ async def test_an_agent_that_was_deleted_by_hand_is_made_again_and_told(
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
     site.platforms.maker(None)[1].delete_agent(first["agents_map"]["A"])
     again = await tools.ok("create_worker_agents", workflow_id=run_id)
-    assert [one["state"] for one in again["created"]] == ["A"]
+    assert [item["state"] for item in again["created"]] == ["A"]
     site.clock.pulse()
     woken = await tools.ok("await_workflow_event", lease=False, agent_id=again["agents_map"]["A"], timeout_s=50)
     assert (woken["event"]["workflow_id"], woken["event"]["target_state"]) == (run_id, "A")
@@ -126,7 +126,7 @@ async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell
         woken = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=50)
         assert woken["event"]["target_state"] == state
         mine = await tools.ok("get_my_assignment", agent_id=agent)
-        assert (mine["workflow_id"], [one["state"] for one in mine["states"]]) == (run_id, [state])
+        assert (mine["workflow_id"], [state["state"] for state in mine["states"]]) == (run_id, [state])
         token = None
         for step in mine["next"]:  # an agent that follows `next` literally
             sent = json.loads(json.dumps(step["arguments"]))
@@ -142,7 +142,7 @@ async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell
     assert read["outputs"] == {"A": {"from": "A"}, "B": {"from": "B"}}
     final = await tools.ok("finalize_workflow", workflow_id=run_id)
     assert final["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}
-    assert {one["agent_id"] for one in final["agents"]} == set(crew["agents_map"].values())
+    assert {agent["agent_id"] for agent in final["agents"]} == set(crew["agents_map"].values())
     counts = {name: final["audit"]["agents"][name] for name in final["summary"]["agents"]}
     assert counts == final["summary"]["agents"], "the stored record says the same"
     again = await tools.ok("finalize_workflow", workflow_id=run_id)
@@ -188,11 +188,11 @@ async def test_an_audit_record_that_was_not_written_denies_no_deletion_and_count
     final = await tools.ok("finalize_workflow", workflow_id=run_id)
     (warning,) = final["warnings"]
     assert "does not count" in warning
-    assert {one["agent_id"]: one["deleted"] for one in final["agents"]} == dict.fromkeys(crew, True)
+    assert {agent["agent_id"]: agent["deleted"] for agent in final["agents"]} == dict.fromkeys(crew, True)
     assert final["audit"]["agents"] == dict.fromkeys(("to_delete", "deleted", "delete_errors"))
     again = await tools.ok("finalize_workflow", workflow_id=run_id)
     assert again["summary"]["agents"] == {"to_delete": 2, "deleted": 2, "delete_errors": 0}
-    assert {one["agent_id"] for one in again["agents"]} == crew
+    assert {agent["agent_id"] for agent in again["agents"]} == crew
 
 
 async def test_an_assignment_has_input_skills_directives_and_what_the_record_holds(tools: Tools, run_id: str) -> None:
@@ -211,14 +211,14 @@ async def test_an_assignment_has_input_skills_directives_and_what_the_record_hol
             "tools": [{"name": "verify", "description": "Does verify.", "required": True}],
         }
     ]
-    assert [one["tool"] for one in state["next"]][:2] == ["load_skill", "acquire_state_lease"]
+    assert [item["tool"] for item in state["next"]][:2] == ["load_skill", "acquire_state_lease"]
     assert before["context"] == [{"label": "persona", "value": "You carry out one state of a workflow."}]
     await tools.ok("load_skill", skill_json="skill://check.order@1.0.0", agent_id=agent)
     after = await tools.ok("get_my_assignment", agent_id=agent)
     assert after["states"][0]["skills"][0]["loaded"]
-    assert "load_skill" not in [one["tool"] for one in after["next"]]
+    assert "load_skill" not in [item["tool"] for item in after["next"]]
     assert {"label": "skill_ds_check.order_rules", "value": "No orders over 10000."} in after["context"]
-    assert {one["name"] for one in after["tools"]} == {"acquire_state_lease", "verify"}
+    assert {tool["name"] for tool in after["tools"]} == {"acquire_state_lease", "verify"}
     assert after["tools"][-1]["server"]["url"] == "http://stub.example:8765/mcp"
 
 
@@ -231,15 +231,15 @@ async def test_a_long_input_cuts_nothing_off_from_what_to_do_about_it(tools: Too
     assert len(answer.text) < 50_000
     (state,) = answer["states"]
     assert state["input"] is None
-    assert [one["tool"] for one in answer["next"]][:2] == ["load_skill", "acquire_state_lease"]
+    assert [item["tool"] for item in answer["next"]][:2] == ["load_skill", "acquire_state_lease"]
     key = state["input_left_out"].partition('redis_key="')[2].partition('"')[0]
-    found, cursor = [], 0
+    result, cursor = [], 0
     while cursor is not None:
         part = await tools.ok("json_read", redis_key=key, path="text", cursor=cursor)
         assert len(part.text) < 50_000
-        found += json.loads(part["value_json"])
+        result += json.loads(part["value_json"])
         cursor = part["next_cursor"]
-    assert found == long["text"]
+    assert result == long["text"]
 
 
 async def test_the_input_comes_last_in_what_is_shown_of_a_state(tools: Tools, run_id: str) -> None:
@@ -254,17 +254,17 @@ async def test_nobody_is_told_a_lease_token_whose_key_is_not_bound_to_the_holder
     """D-12: a repeated call must not let a second process of the same agent continue with the first one's lease."""
     crew = await staffed(tools, run_id)
     holder, other = crew["agents_map"]["A"], crew["agents_map"]["B"]
-    held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=holder)
+    holding = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=holder)
     mine = await tools.ok("get_my_assignment", agent_id=holder, workflow_id=run_id)
     assert mine["states"][0]["held_by_you"]
-    assert mine["states"][0]["lease"]["epoch"] == held["lease"]["epoch"]
+    assert mine["states"][0]["lease"]["epoch"] == holding["lease"]["epoch"]
     assert mine["next"][0]["tool"] == "renew_state_lease"
     for agent in (holder, other, "somebody-else"):
         for state in ("A", None):
             answer = await tools.ok(
                 "get_my_assignment", agent_id=agent, workflow_id=run_id, **({} if state is None else {"state": state})
             )
-            assert held["lease"]["token"] not in answer.text
+            assert holding["lease"]["token"] not in answer.text
     theirs = await tools.ok("get_my_assignment", agent_id=other, workflow_id=run_id, state="A")
     assert (theirs["states"][0]["lease"], theirs["states"][0]["input"]) == (None, None)
 
@@ -273,8 +273,8 @@ async def test_asking_changes_nothing(tools: Tools, run_id: str, raw_redis: Any)
     agent = (await staffed(tools, run_id))["agents_map"]["A"]
 
     def documents() -> dict[bytes, Any]:
-        found = [key for key in raw_redis.scan_iter() if run_id.encode() in key or agent.encode() in key]
-        return {key: content_of(raw_redis.execute_command, key) for key in found}
+        keys = [key for key in raw_redis.scan_iter() if run_id.encode() in key or agent.encode() in key]
+        return {key: content_of(raw_redis.execute_command, key) for key in keys}
 
     before = documents()
     for arguments in ({}, {"workflow_id": run_id}, {"workflow_id": run_id, "state": "B"}):
@@ -383,8 +383,8 @@ async def test_a_document_that_cannot_be_staffed_makes_no_agent(
 
 async def test_templates_are_looked_for_in_the_order_of_the_seed(tools: Tools, site: Application, run_id: str) -> None:
     embedded = {"agents": [{"name": "worker", "tags": ["from:embedded"]}]}
-    one = await tools.ok("create_worker_agents", workflow_json=workflow(run_id) | {"af_v2_entities": embedded})
-    assert "from:embedded" in site.platforms.maker(None)[1].retrieve_agent(one["agents_map"]["A"]).tags
+    answer = await tools.ok("create_worker_agents", workflow_json=workflow(run_id) | {"af_v2_entities": embedded})
+    assert "from:embedded" in site.platforms.maker(None)[1].retrieve_agent(answer["agents_map"]["A"]).tags
     disk = workflow(f"{run_id}-d") | {"af_imports": []}
     two = await tools.ok("create_worker_agents", workflow_json=disk)
     assert "kind:worker" in site.platforms.maker(None)[1].retrieve_agent(two["agents_map"]["A"]).tags
@@ -406,10 +406,10 @@ async def test_another_document_than_the_run_s_is_refused(tools: Tools, run_id: 
 async def test_an_agent_is_found_by_name_and_deleted_by_it(tools: Tools, run_id: str) -> None:
     crew = await staffed(tools, run_id)
     name = crew["created"][0]["agent_name"]
-    found = await tools.ok("resolve_agent_name_to_id", agent_name=name)
-    assert found["agent_id"] == crew["agents_map"]["A"]
-    gone = await tools.ok("delete_agent", agent_name=name)
-    assert gone["deleted_agent_id"] == crew["agents_map"]["A"]
+    answer = await tools.ok("resolve_agent_name_to_id", agent_name=name)
+    assert answer["agent_id"] == crew["agents_map"]["A"]
+    removed = await tools.ok("delete_agent", agent_name=name)
+    assert removed["deleted_agent_id"] == crew["agents_map"]["A"]
     await tools.refused("unknown_agent", "resolve_agent_name_to_id", agent_name=name)
     await tools.refused("unknown_agent", "delete_agent", agent_id=crew["agents_map"]["A"])
 
@@ -435,10 +435,10 @@ async def test_there_are_no_limits_to_remove_from_a_mailbox_agent(tools: Tools, 
 async def test_the_skillset_shows_what_there_is(tools: Tools) -> None:
     listed = await tools.ok("get_skillset", preview_chars=7)
     assert (listed["ok"], listed["exit_code"]) == (True, 0)
-    assert [one["skillName"] for one in listed["available_skills"]] == ["check.order", "python"]
+    assert [available_skill["skillName"] for available_skill in listed["available_skills"]] == ["check.order", "python"]
     assert listed["available_skills"][0]["directives_preview"] == "Use che\N{HORIZONTAL ELLIPSIS}"
     catalogued = await tools.ok("get_skillset_from_catalog", include_previews=False)
-    assert [one["skillName"] for one in catalogued["available_skills"]] == ["check.order"]
+    assert [available_skill["skillName"] for available_skill in catalogued["available_skills"]] == ["check.order"]
     assert catalogued["available_skills"][0]["directives_preview"] is None
 
 
@@ -454,8 +454,8 @@ async def test_a_caller_cannot_choose_another_path(tools: Tools, tool_name: str,
 
 
 async def test_a_manifest_is_judged_as_text_as_an_object_and_by_name(tools: Tools) -> None:
-    for given in (manifest(), json.dumps(manifest()), "skill://check.order@1.0.0", "check.json"):
-        answer = await tools.ok("validate_skill_manifest", skill_json=given)
+    for skill_json in (manifest(), json.dumps(manifest()), "skill://check.order@1.0.0", "check.json"):
+        answer = await tools.ok("validate_skill_manifest", skill_json=skill_json)
         assert (answer["ok"], answer["exit_code"]) == (True, 0)
 
 
@@ -492,8 +492,8 @@ async def test_a_skill_is_loaded_once_and_unloaded_once(tools: Tools, run_id: st
     }  # fmt: skip
     again = await tools.ok("load_skill", skill_json=manifest(), agent_id=agent)
     assert (again["already_loaded"], again["added"]) == (True, loaded["added"])
-    gone = await tools.ok("unload_skill", manifest_id="skill.check.order@1.0.0", agent_id=agent)
-    assert gone["removed"] == loaded["added"], "D-79c: the result had no ids"
+    answer = await tools.ok("unload_skill", manifest_id="skill.check.order@1.0.0", agent_id=agent)
+    assert answer["removed"] == loaded["added"], "D-79c: the result had no ids"
     nothing = await tools.ok("unload_skill", manifest_id="skill.check.order@1.0.0", agent_id=agent)
     assert "nothing to unload" in nothing["status"]
 
@@ -547,10 +547,10 @@ async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded(
         crew = await shipped.ok("create_worker_agents", workflow_json=document)
         for state, skills in verdict["resolution"]["state_skill_map"].items():
             agent = crew["agents_map"][state]
-            for one in skills:
-                loaded = await shipped.ok("load_skill", skill_json=one["skill"], agent_id=agent)
+            for skill in skills:
+                loaded = await shipped.ok("load_skill", skill_json=skill["skill"], agent_id=agent)
                 assert loaded["warnings"] == []
-                await shipped.ok("unload_skill", manifest_id=one["manifestId"], agent_id=agent)
+                await shipped.ok("unload_skill", manifest_id=skill["manifestId"], agent_id=agent)
             assert application.equipment.loaded(agent) == []
     assert len(application.workers.delete_workers(run_id)) == len(crew["agents_map"])
 

@@ -76,12 +76,12 @@ def generated(place: Path) -> dict[str, str]:
 @rows("tool", SEED)
 async def test_the_tools_have_the_parameters_and_fields_of_the_seed(author: Application, tool: str) -> None:
     async with Client(build_server(author)) as client:
-        (found,) = [one for one in (await client.list_tools()).tools if one.name == tool]
-    assert found.input_schema.get("required", []) == []
-    assert SEED[tool]["parameters"] <= set(found.input_schema["properties"])
+        (result,) = [item for item in (await client.list_tools()).tools if item.name == tool]
+    assert result.input_schema.get("required", []) == []
+    assert SEED[tool]["parameters"] <= set(result.input_schema["properties"])
     assert SEED[tool]["fields"] <= set(TOOLS[tool].answer.model_fields)
-    assert found.annotations is not None
-    assert found.annotations.destructive_hint is True
+    assert result.annotations is not None
+    assert result.annotations.destructive_hint is True
 
 
 async def test_without_arguments_everything_configured_is_generated(author: Application, place: Path) -> None:
@@ -131,15 +131,20 @@ async def test_with_a_problem_nothing_is_written_and_every_problem_is_told(autho
     assert (answer.code, answer["ok"], answer["exit_code"], answer.broken) == ("invalid_source", False, 4, False)
     assert answer.error.startswith("invalid_source: skills.csv:2 (permissions.egress): ")
     assert answer.hint == "Use one of: none, intranet, internet."
-    assert [one["line"] for one in answer["problems"]] == [2, 10, 18, 19, 22, 25]
-    assert {one["code"] for one in answer["problems"]} == {"invalid_value"}
+    assert [problem["line"] for problem in answer["problems"]] == [2, 10, 18, 19, 22, 25]
+    assert {problem["code"] for problem in answer["problems"]} == {"invalid_value"}
     assert (answer["written_files"], answer["manifests"]) == ([], [])
     assert generated(place) == before
 
 
 @rows(
     ("tool", "parameter"),
-    [(tool, one) for tool, seed in SEED.items() for one in sorted(seed["parameters"]) if not one.startswith("out_d")],
+    [
+        (tool, parameter)
+        for tool, seed in SEED.items()
+        for parameter in sorted(seed["parameters"])
+        if not parameter.startswith("out_d")
+    ],
 )
 @rows("path", ["../secret.csv", "/etc/passwd", "nul\0byte", "skills_src/../../x.json"])
 async def test_d_104_no_path_leads_out_of_its_directory(

@@ -78,16 +78,16 @@ def _plant(place: Path) -> None:
 def _around(place: Path) -> dict[str, str | None]:
     """The files around the root, which no call may change."""
     there = [*place.iterdir(), *(place / "outside").iterdir()]
-    return {str(one.relative_to(place)): one.read_text() if one.is_file() else None for one in there}
+    return {str(item.relative_to(place)): item.read_text() if item.is_file() else None for item in there}
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("fuzz")
-    (found / "outside").mkdir()
-    (found / "outside/secret").write_text("content of the neighbours")
-    (found / "root").mkdir()
-    return found
+    mktemp = tmp_path_factory.mktemp("fuzz")
+    (mktemp / "outside").mkdir()
+    (mktemp / "outside/secret").write_text("content of the neighbours")
+    (mktemp / "root").mkdir()
+    return mktemp
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 def names(directory: Path) -> list[str]:
-    return [one.name for one in directory.iterdir()]
+    return [item.name for item in directory.iterdir()]
 
 
 @rows("tool", CALLS)
@@ -124,12 +124,12 @@ async def test_a_file_is_written_read_moved_listed_and_deleted(files: Tools, roo
 async def test_d93_text_is_never_cut_inside_a_character(files: Tools, root: Path, length: int) -> None:
     text = "aé状🎉z" * 3
     (root / "f").write_text(text, "utf-8")
-    found, offset = "", 0
+    result, offset = "", 0
     while offset is not None:
         part = await files.ok("read_file", path="f", offset=offset, length=length)
-        found += part["content"]
+        result += part["content"]
         offset = part["next_offset"]
-    assert found == text
+    assert result == text
     inside = await files.ok("read_file", path="f", offset=2, length=3)
     assert (inside["offset"], inside["content"]) == (3, "状")
 

@@ -51,7 +51,13 @@ async def test_iterations_that_ended_are_read_in_pages_with_errors_and_outputs(t
             break
         more = {"cursor": page["next_cursor"]}
     assert list(states) == ["Each/0/S", "Each/0/T", "Each/1/S", "Each/2/S", "Each/2/T"]
-    assert [one["status"] for one in states.values()] == ["succeeded", "succeeded", "failed", "succeeded", "succeeded"]
+    assert [state["status"] for state in states.values()] == [
+        "succeeded",
+        "succeeded",
+        "failed",
+        "succeeded",
+        "succeeded",
+    ]
     assert (states["Each/1/S"]["last_error"], states["Each/1/S"]["attempts"]) == ("Broken: why", 1)
     assert (outputs["Each/2/T"], inputs["Each/2/S"]) == ({"t": 2}, 12)
 
@@ -71,11 +77,11 @@ async def test_a_run_at_a_glance_has_no_inputs_and_outputs(tools: Tools, run_id:
 
 async def test_a_summary_names_the_holder_and_never_the_token(tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id)
-    held = {"workflow_id": run_id, "state": "A", "owner_agent_id": "worker-1", "lease_token": f"secret-{run_id}"}
-    await tools.ok("acquire_state_lease", **held)
+    holding = {"workflow_id": run_id, "state": "A", "owner_agent_id": "worker-1", "lease_token": f"secret-{run_id}"}
+    await tools.ok("acquire_state_lease", **holding)
     brief = await tools.ok("read_workflow_control_plane", workflow_id=run_id, summary=True)
     assert brief["states"]["A"]["owner_agent_id"] == "worker-1"
-    assert held["lease_token"] not in brief.text
+    assert holding["lease_token"] not in brief.text
 
 
 async def test_branches_of_a_parallel_inside_a_map_are_named_by_path(tools: Tools, run_id: str) -> None:

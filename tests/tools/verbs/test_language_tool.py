@@ -28,18 +28,18 @@ MOCKED: dict[str, Any] = {
 
 async def work(tools: Tools, run: str, state: str, agent: str, **result: Any) -> None:
     """Take a state that is ready and deliver this."""
-    held = await tools.ok("acquire_state_lease", workflow_id=run, state=state, owner_agent_id=agent)
-    token = held["lease"]["token"]
+    answer = await tools.ok("acquire_state_lease", workflow_id=run, state=state, owner_agent_id=agent)
+    token = answer["lease"]["token"]
     ended: dict[str, Any] = {"new_status": "succeeded"} | result
     await tools.ok("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **ended)
 
 
 async def test_the_page_is_short_and_the_same_on_every_face(tools: Tools) -> None:
-    told = (await tools.ok("describe_workflow_language"))["language"]
-    assert told == describe()
-    assert len(told.encode()) < 6 * 1024
-    assert CliRunner().invoke(app, ["workflows", "language"]).output == told
-    assert (ROOT / "docs" / "reference" / "language.md").read_text("utf-8") == told, "make reference"
+    language = (await tools.ok("describe_workflow_language"))["language"]
+    assert language == describe()
+    assert len(language.encode()) < 6 * 1024
+    assert CliRunner().invoke(app, ["workflows", "language"]).output == language
+    assert (ROOT / "docs" / "reference" / "language.md").read_text("utf-8") == language, "make reference"
 
 
 def test_the_page_shows_its_examples_and_names_only_tools_that_exist() -> None:
@@ -80,9 +80,9 @@ async def test_the_large_example_leaves_out_what_fails_twice_and_asks_before_it_
     vague = {"new_status": "failed", "error_name": "TooVague"}
     await work(operator, run, "EachTalk/1/WriteAbstract", "writer-1", **vague)
     again = {"workflow_id": run, "state": "EachTalk/1/WriteAbstract", "owner_agent_id": "writer-1"}
-    while (held := await operator.call("acquire_state_lease", **again)).code == "not_ready":
+    while (holding := await operator.call("acquire_state_lease", **again)).code == "not_ready":
         pass
-    token = held["lease"]["token"]
+    token = holding["lease"]["token"]
     holder = {"workflow_id": run, "state": "EachTalk/1/WriteAbstract", "lease_token": token}
     await operator.ok("update_workflow_control_plane", **holder, **vague)
     read = await operator.ok("read_workflow_control_plane", workflow_id=run, states_json=["Compose"])
@@ -100,9 +100,9 @@ async def test_the_large_example_leaves_out_what_fails_twice_and_asks_before_it_
 
 def test_the_large_example_handles_one_talk_several_and_none() -> None:
     for count, texts in ((1, ["a"]), (2, ["a", "b"])):
-        told = simulate(example("programme"), {"talks": TALKS["talks"][:count]}, MOCKED)
-        assert told["status"] == "SUCCEEDED"
-        entered = [event for event in told["trace"] if event["path"] == "Compose" and "input" in event]
+        details = simulate(example("programme"), {"talks": TALKS["talks"][:count]}, MOCKED)
+        assert details["status"] == "SUCCEEDED"
+        entered = [event for event in details["trace"] if event["path"] == "Compose" and "input" in event]
         assert entered[0]["input"] == {"texts": texts}
     assert simulate(example("programme"), {"talks": []}, MOCKED)["error"] == "NoProgramme"
 

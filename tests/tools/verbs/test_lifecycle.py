@@ -23,8 +23,14 @@ async def test_a_run_is_paused_and_resumed(tools: Tools) -> None:
     assert (paused["run_status"], paused["repeated"]) == ("running", False)
     assert paused["paused_at"]
     await tools.ok("renew_state_lease", workflow_id=run, state="A", lease_token=f"t-{run}")
-    held = {"workflow_id": run, "state": "A", "lease_token": f"t-{run}", "new_status": "succeeded", "claim_next": True}
-    completed = await tools.ok("update_workflow_control_plane", **held, output_json={})
+    holding = {
+        "workflow_id": run,
+        "state": "A",
+        "lease_token": f"t-{run}",
+        "new_status": "succeeded",
+        "claim_next": True,
+    }
+    completed = await tools.ok("update_workflow_control_plane", **holding, output_json={})
     assert (completed["next_states"], "work" in completed.payload) == (["B"], False)
     worker = {"workflow_id": run, "owner_agent_id": "worker-1"}
     refused = await tools.refused("run_paused", "acquire_state_lease", **worker, state="B")
@@ -63,8 +69,8 @@ async def test_a_state_is_resolved(tools: Tools) -> None:
     assert (done["state_status"], done["run_status"], done["next_states"]) == ("succeeded", "running", ["B"])
     late = {"workflow_id": run, "state": "A", "lease_token": f"t-{run}", "new_status": "succeeded"}
     await tools.refused("lease_lost", "update_workflow_control_plane", **late, output_json={})
-    given = await tools.ok("resolve_state", workflow_id=run, state="B", assign_json=["worker-2"])
-    assert given["assigned"] == ["worker-2"]
+    answer = await tools.ok("resolve_state", workflow_id=run, state="B", assign_json=["worker-2"])
+    assert answer["assigned"] == ["worker-2"]
     over = await tools.ok("resolve_state", workflow_id=run, state="B", skip=True)
     assert over["run_status"] == "succeeded"
     read = await tools.ok("read_workflow_control_plane", workflow_id=run)

@@ -71,7 +71,7 @@ async def test_its_own_document_is_accepted_and_that_of_the_earlier_run_refused(
 
 async def test_an_agent_is_told_of_its_state(tools: Tools, recreated: str) -> None:
     answer = await tools.ok("get_my_assignment", agent_id=f"C-of-{recreated}", workflow_id=recreated)
-    assert [one["state"] for one in answer["states"]] == ["C"]
+    assert [state["state"] for state in answer["states"]] == ["C"]
 
 
 async def test_those_who_follow_are_the_ones_that_are_told(tools: Tools, recreated: str) -> None:
@@ -86,7 +86,7 @@ async def test_agents_are_assigned_by_hand_to_its_own_states(tools: Tools, recre
 
 
 async def test_the_list_of_runs_counts_its_own_states(application: Application, recreated: str) -> None:
-    (line,) = (one for one in application.run_list.list_runs(RunQuery(limit=1000)).rows if one.workflow_id == recreated)
+    (line,) = (row for row in application.run_list.list_runs(RunQuery(limit=1000)).rows if row.workflow_id == recreated)
     assert (line.states, line.states_done) == (3, 0)
 
 

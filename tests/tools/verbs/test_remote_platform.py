@@ -25,8 +25,8 @@ from tests.tools.calls import ONE_TASK
 @pytest.fixture(scope="module")
 def redis_alone(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A Redis without the runs of other tests, since a clock looks at all there are."""
-    with restricted_redis(short_directory / "remote") as found:
-        yield found
+    with restricted_redis(short_directory / "remote") as result:
+        yield result
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def test_a_look_of_the_clock_ends_before_a_platform_that_is_silent_answers(
 
 def test_a_platform_that_failed_several_times_is_left_alone(opened: Callable[..., Application]) -> None:
     app = opened(letta_base_url=f"http://127.0.0.1:{free_port()}")
-    told = [app.notifications.deliver(owing(app))[0].delivery.error or "" for _ in range(4)]
-    assert "cannot be reached" in told[2]
-    assert "left alone" in told[3]
+    errors = [app.notifications.deliver(owing(app))[0].delivery.error or "" for _ in range(4)]
+    assert "cannot be reached" in errors[2]
+    assert "left alone" in errors[3]
 
 
 def test_the_clock_delivers_what_a_process_took_before_it_died(

@@ -45,8 +45,8 @@ async def test_runs_are_found_page_by_page(tools: Tools, mine: str) -> None:
         {"status": "cancelled", "agent": f"{mine}-a"},
         {"since": "1h", "limit": 1},
     ):
-        found = await tools.ok("list_runs", workflow=mine, **filters)
-        assert len(found["runs"]) == 1
+        answer = await tools.ok("list_runs", workflow=mine, **filters)
+        assert len(answer["runs"]) == 1
     assert (await tools.ok("list_runs", workflow=mine, stuck=True))["runs"] == []
 
 
@@ -79,7 +79,7 @@ async def test_only_its_planner_or_an_operator_deletes_a_run(application: Applic
     assert worker.code == "forbidden"
     planner = key_of(*PLANNER, **BOSS)
     assert (await ask(application, planner, "delete_run", workflow_id=run, reason="why")).code == "ok"
-    (entry, *_) = [one for one in application.audit.newest(20) if one.about.get("workflow_id") == run]
+    (entry, *_) = [item for item in application.audit.newest(20) if item.about.get("workflow_id") == run]
     assert (entry.change, entry.by, entry.about["reason"]) == ("delete_run", BOSS["name"], "why")
 
 
@@ -91,8 +91,8 @@ async def test_an_operator_holds_a_run_and_a_planner_does_not(
     await tools.ok("finalize_workflow", workflow_id=run)
     assert (await ask(application, key_of(*PLANNER, **BOSS), "hold_run", workflow_id=run)).code == "forbidden"
     operator = key_of(*Scope)
-    held = await ask(application, operator, "hold_run", workflow_id=run, reason="court")
-    assert (held["hold"], held["changed"]) == (True, True)
+    reply = await ask(application, operator, "hold_run", workflow_id=run, reason="court")
+    assert (reply["hold"], reply["changed"]) == (True, True)
     assert (await ask(application, key_of(*PLANNER, **BOSS), "delete_run", workflow_id=run)).code == "on_hold"
     (row,) = (await tools.ok("list_runs", workflow=mine))["runs"]
     assert row["hold"] is True

@@ -53,8 +53,8 @@ def site(application: Application, place: Path, stub: str) -> Iterator[Applicati
     (place / "registry.json").write_text(json.dumps({"servers": {"pricing": entry}}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DCF_TEST_PRICE_KEY", SECRET)
-        with open_application(Settings.model_validate(_settings(application, place))) as found:
-            yield found
+        with open_application(Settings.model_validate(_settings(application, place))) as result:
+            yield result
 
 
 def _settings(application: Application, place: Path) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def told(server: dict[str, Any], stub: str) -> None:
 async def called(server: dict[str, Any]) -> Any:
     """The tool's answer over a connection of the agent's own."""
     async with Client(server["url"]) as client:
-        assert set(server["tools"]) <= {one.name for one in (await client.list_tools()).tools}
+        assert set(server["tools"]) <= {tool.name for tool in (await client.list_tools()).tools}
         return (await client.call_tool("add", {"lines": [3, 1]})).structured_content
 
 
@@ -100,7 +100,7 @@ async def test_an_agent_with_a_mailbox_loads_a_folder_reads_it_and_calls_its_too
         assert SECRET not in loaded.text
     assert await called(server) == {"sum": "3.00"}
     shown = await tools.ok("get_my_assignment", agent_id=agent)
-    assert {one["name"]: one["server"]["url"] for one in shown["tools"]} == dict.fromkeys(
+    assert {tool["name"]: tool["server"]["url"] for tool in shown["tools"]} == dict.fromkeys(
         server["tools"], server["url"]
     )
     assert SECRET not in shown.text
@@ -151,8 +151,8 @@ async def test_of_a_skill_that_the_server_does_not_grant_nothing_is_told(
         async with Client(build_server(opened)) as client:
             tools, asl = await Tools.of(client), {"StartAt": "Price", "States": {"Price": task}}
             agent = f"agent-of-{run_id}"
-            who = {"Price": agent}
-            await tools.ok("start_run", workflow_json={"asl": asl}, workflow_id=run_id, agents_map_json=who)
+            agents_map_json = {"Price": agent}
+            await tools.ok("start_run", workflow_json={"asl": asl}, workflow_id=run_id, agents_map_json=agents_map_json)
             answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=50)
             refused = await tools.call("load_skill", skill_json=SKILL, agent_id=agent)
     (skill,) = answer["work"]["skills"]

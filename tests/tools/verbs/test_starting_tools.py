@@ -41,7 +41,7 @@ async def test_a_run_is_started_from_a_document_and_then_by_its_name(tools: Tool
 
 
 async def test_an_agent_that_nobody_knows_is_warned_of_and_kept(tools: Tools, application: Application) -> None:
-    ids = {one: f"{one}-{secrets.token_hex(4)}" for one in ("typing-error", "called", "bound", "told")}
+    ids = {item: f"{item}-{secrets.token_hex(4)}" for item in ("typing-error", "called", "bound", "told")}
     await tools.ok("find_work", agent_id=ids["called"])
     application.keys.create((Scope.READ, Scope.WORK), agent_id=ids["bound"], label=None, life_s=60)
     application.inbox.put(ids["told"], "run:A:1:state_ready", {})

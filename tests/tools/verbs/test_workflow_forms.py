@@ -51,10 +51,10 @@ async def assigned(tools: Tools, run: str) -> Any:
 async def test_every_form_is_validated_started_created_and_scheduled_alike(tools: Tools, form: str) -> None:
     workflow, name = FORMS[form], f"forms-{secrets.token_hex(4)}"
     await known(tools, *BOTH.values())
-    told = await tools.ok("validate_workflow", workflow_json=workflow, agents_map_json=BOTH)
+    details = await tools.ok("validate_workflow", workflow_json=workflow, agents_map_json=BOTH)
     started = await tools.ok("start_run", workflow_json=workflow, agents_map_json=BOTH)
     created = await tools.ok("create_workflow_control_plane", workflow_json=workflow, agents_map_json=BOTH)
-    for answer in (told, started, created):
+    for answer in (details, started, created):
         assert answer["warnings"] == []
         assert "workflow_name: unnamed-workflow" in answer["defaulted"]
         assert any(line.startswith("version: none") for line in answer["defaulted"])
@@ -168,8 +168,8 @@ async def test_a_key_that_is_a_path_is_refused_with_the_name_that_was_meant(tool
                 "invalid_argument", call, workflow_json=MAPPED, agents_map_json={key: "writer-7"}
             )
             assert "Did you mean 'Write'?" in refused.hint
-    asked = {"workflow_json": MAPPED, "input_json": [1], "planner_agent_id": "boss"}
-    run = (await tools.ok("create_workflow_control_plane", **asked))["workflow_id"]
+    request = {"workflow_json": MAPPED, "input_json": [1], "planner_agent_id": "boss"}
+    run = (await tools.ok("create_workflow_control_plane", **request))["workflow_id"]
     meta = {"redis_key": f"cp:wf:{run}:meta", "value_json": ["w"], "agent_id": "boss"}
     refused = await tools.refused("invalid_edit", "json_set", path="$.agents['Each/0/Write']", **meta)
     assert "Did you mean 'Write'?" in refused.hint
@@ -180,7 +180,7 @@ async def test_a_wrong_workflow_points_to_the_page_and_has_the_paths_of_the_call
     for call in ("validate_workflow", "start_run", "create_workflow_control_plane"):
         for workflow, path in ((wrong, "/States/A/Next"), ({"asl": wrong}, "/asl/States/A/Next")):
             refused = await tools.refused("invalid_definition", call, workflow_json=workflow)
-            assert path in {one["path"] for one in refused["problems"]}
+            assert path in {problem["path"] for problem in refused["problems"]}
             assert refused["next"][0]["tool"] == "describe_workflow_language"
     nothing = await tools.refused("invalid_definition", "start_run", workflow_json={"name": "x"})
     assert "describe_workflow_language" in nothing.hint
@@ -191,5 +191,5 @@ async def test_hints_show_what_to_add_in_the_form_in_which_it_is_written(tools: 
     refused = await tools.refused("invalid_definition", "validate_workflow", workflow_json=unknown)
     assert '"agent_ref": {"id": "<agent id>"}' in refused.hint
     lacking = {"asl": {"StartAt": "A", "States": {"A": {"AgentBinding": {"agent_ref": {"id": "a"}}, "End": True}}}}
-    told = await tools.refused("invalid_definition", "validate_workflow", workflow_json=lacking)
-    assert any('"Type": "Task"' in one["hint"] for one in told["problems"])
+    refusal = await tools.refused("invalid_definition", "validate_workflow", workflow_json=lacking)
+    assert any('"Type": "Task"' in problem["hint"] for problem in refusal["problems"])

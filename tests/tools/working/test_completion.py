@@ -37,7 +37,7 @@ async def completed(tools: Tools, run_id: str, results: list[dict[str, Json]], c
 
 
 def codes(answer: Answer) -> list[str]:
-    return [one["code"] for one in answer["completed"]]
+    return [item["code"] for item in answer["completed"]]
 
 
 async def test_results_are_accepted_together_and_the_next_leases_come_along(tools: Tools, run_id: str) -> None:
@@ -53,10 +53,10 @@ async def test_results_are_accepted_together_and_the_next_leases_come_along(tool
 async def test_a_repeated_call_brings_the_same_leases(tools: Tools, run_id: str) -> None:
     results = await begun(tools, run_id, 6)
     first, again = [await completed(tools, run_id, results, claim_next=3) for _ in range(2)]
-    assert [one["repeated"] for one in again["completed"]] == [True, True]
-    tokens = [{one["state"]: one["lease_token"] for one in answer["work"]} for answer in (first, again)]
+    assert [item["repeated"] for item in again["completed"]] == [True, True]
+    tokens = [{item["state"]: item["lease_token"] for item in answer["work"]} for answer in (first, again)]
     assert tokens[0] == tokens[1]
-    assert [one["input"] for one in again["work"]] == [one["input"] for one in first["work"]]
+    assert [item["input"] for item in again["work"]] == [item["input"] for item in first["work"]]
 
 
 async def test_a_result_that_is_refused_says_why_and_the_others_count(tools: Tools, run_id: str) -> None:
@@ -80,7 +80,7 @@ async def test_the_last_results_end_the_run_and_failures_have_their_names(tools:
 async def test_a_single_result_may_bring_several_leases_too(tools: Tools, run_id: str) -> None:
     first, _ = await begun(tools, run_id, 8)
     answer = await completed(tools, run_id, [first], claim_next=3)
-    assert len({one["state"] for one in answer["work"]}) == 3
+    assert len({item["state"] for item in answer["work"]}) == 3
 
 
 async def test_a_state_that_does_not_exist_is_told_before_anything_is_written(tools: Tools, run_id: str) -> None:
@@ -95,14 +95,16 @@ async def test_a_state_that_does_not_exist_is_told_before_anything_is_written(to
 async def test_several_ready_states_are_claimed_with_one_call_and_found_again(tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id, EACH, agents_map_json=AGENTS, input_json=list(range(6)))
     wish = {"workflow_id": run_id, "owner_agent_id": "worker-1", "lease_token": f"lease-{run_id}", "claim_next": 3}
-    found = []
+    result = []
     for _ in range(2):
         answer = await tools.ok("claim_ready_state", **wish)
-        found.append(
-            [(one["state"], one["lease_token"], one["input"]) for one in (answer["work"], *answer["more_work"])]
+        result.append(
+            [(item["state"], item["lease_token"], item["input"]) for item in (answer["work"], *answer["more_work"])]
         )
-    assert sorted(found[0]) == sorted(found[1])
-    assert len({state for state, _, _ in found[0]}) == 3
-    assert all(given == int(state.split("/")[1]) for state, _, given in found[0])
-    results = [{"state": state, "lease_token": token, "output_json": given} for state, token, given in found[0]]
+    assert sorted(result[0]) == sorted(result[1])
+    assert len({state for state, _, _ in result[0]}) == 3
+    assert all(value == int(state.split("/")[1]) for state, _, value in result[0])
+    results = [
+        {"state": state, "lease_token": token, "output_json": output_json} for state, token, output_json in result[0]
+    ]
     assert codes(await completed(tools, run_id, results)) == ["ok"] * 3

@@ -31,12 +31,12 @@ def tools(replica: Callable[..., Application]) -> Iterator[ToolClient]:
 
 
 def ended(
-    tools: ToolClient, states: dict[str, Any], given: Any, functions: dict[str, TaskFunction], at_once: int
+    tools: ToolClient, states: dict[str, Any], input_json: Any, functions: dict[str, TaskFunction], at_once: int
 ) -> Any:
     """A run of these states that a worker with these functions has carried out."""
     run, agent, stop = f"run-{secrets.token_hex(4)}", f"agent-{secrets.token_hex(4)}", threading.Event()
     machine = {"StartAt": next(iter(states)), "States": states}
-    arguments = {"workflow_json": {"asl": machine}, "workflow_id": run, "input_json": given}
+    arguments = {"workflow_json": {"asl": machine}, "workflow_id": run, "input_json": input_json}
     assert (
         tools.call("create_workflow_control_plane", **arguments, agents_map_json=dict.fromkeys(functions, agent))[
             "code"
@@ -63,9 +63,9 @@ def meta_of(tools: ToolClient, run: str) -> Any:
 def test_a_function_is_told_what_its_task_says(tools: ToolClient, at_once: int) -> None:
     heard: list[TaskContext] = []
 
-    def price(given: Any, context: TaskContext) -> Any:
+    def price(value: Any, context: TaskContext) -> Any:
         heard.append(context)
-        return {"total": given["id"]}
+        return {"total": value["id"]}
 
     meta = ended(tools, {"Price": PRICE | {"End": True}}, {"id": 7}, {"Price": price}, at_once)
     assert meta["status"] == "succeeded"
@@ -76,7 +76,7 @@ def test_a_function_is_told_what_its_task_says(tools: ToolClient, at_once: int) 
 def test_a_function_of_a_task_that_says_nothing_is_told_nothing(tools: ToolClient) -> None:
     heard: list[TaskContext] = []
 
-    def work(given: Any, context: TaskContext) -> Any:
+    def work(value: Any, context: TaskContext) -> Any:
         heard.append(context)
 
     ended(tools, {"A": {"Type": "Task", "End": True}}, {}, {"A": work}, 1)
@@ -90,7 +90,7 @@ def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_rea
     """The function would return the same again, so no correction helps; Retry and Catch can name the error."""
     caught = {"Catch": [{"ErrorEquals": ["DCF.InvalidOutput"], "Next": "Told"}], "Next": "Never"}
     ends = {"Never": {"Type": "Fail"}, "Told": {"Type": "Pass", "End": True}}
-    meta = ended(tools, {"Price": PRICE | caught} | ends, {"id": 7}, {"Price": lambda given: {"totl": 7}}, at_once)
+    meta = ended(tools, {"Price": PRICE | caught} | ends, {"id": 7}, {"Price": lambda value: {"totl": 7}}, at_once)
     assert meta["status"] == "succeeded"
     assert meta["output"] == {
         "Error": "DCF.InvalidOutput",
@@ -107,8 +107,8 @@ def test_a_function_for_lambda_invoke_gets_and_returns_the_payload(tools: ToolCl
     line = {"Type": "Task", "Resource": INVOKE, "Parameters": CALLED, "OutputPath": "$.Payload.total", "Next": "Whole"}
     whole = {"Type": "Task", "Resource": INVOKE, "Parameters": {"FunctionName": "f", "Payload.$": "$"}, "End": True}
     functions: dict[str, TaskFunction] = {
-        "Line": lambda given: {"total": given["price"] * 2},
-        "Whole": lambda given: given + 1,
+        "Line": lambda value: {"total": value["price"] * 2},
+        "Whole": lambda value: value + 1,
     }
     meta = ended(tools, {"Line": line, "Whole": whole}, {"line": {"price": 4}}, functions, at_once)
     assert meta["status"] == "succeeded"

@@ -103,8 +103,8 @@ def test_a_result_that_is_finished_while_redis_is_away_is_delivered_later_and_on
     caplog.set_level(logging.WARNING, "dcf.worker")
     begun, finish, stop, calls = threading.Event(), threading.Event(), threading.Event(), []
 
-    def work(given: object) -> object:
-        calls.append(given)
+    def work(document: object) -> object:
+        calls.append(document)
         begun.set()
         assert finish.wait(LONG)
         return {"kept": True}
@@ -128,9 +128,9 @@ def test_a_result_that_is_finished_while_redis_is_away_is_delivered_later_and_on
     finally:
         stop.set()
         thread.join()
-    found = site.tools.call("read_workflow_control_plane", workflow_id="run")
-    assert (found["meta"]["status"], found["meta"]["output"]) == ("succeeded", {"kept": True})
-    assert (len(calls), found["states"]["A"]["attempts"]) == (1, 1)
+    answer = site.tools.call("read_workflow_control_plane", workflow_id="run")
+    assert (answer["meta"]["status"], answer["meta"]["output"]) == ("succeeded", {"kept": True})
+    assert (len(calls), answer["states"]["A"]["attempts"]) == (1, 1)
     events = [happening.type for happening in site.application.history.after("run")]
     assert events.count("StateSucceeded") == 1
     assert "given up" not in caplog.text
@@ -155,5 +155,5 @@ def test_what_passes_is_told_with_its_reason_through_a_tool(site: Site, trouble:
 
 
 def status_of(tools: ToolClient) -> str:
-    found: str = tools.call("read_workflow_control_plane", workflow_id="run")["meta"]["status"]
-    return found
+    status: str = tools.call("read_workflow_control_plane", workflow_id="run")["meta"]["status"]
+    return status

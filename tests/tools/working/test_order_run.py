@@ -17,9 +17,9 @@ Replica = Callable[..., Application]
 async def json_arguments_arrive(tools: Tools, run_id: str) -> None:
     """D-01: text that looks like JSON reaches the tool as text, and native JSON as JSON."""
     await new_run(tools, run_id, agents_map_json='{"A": "worker-1"}', input_json='{"n": 1}')
-    held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
-    assert held["work"]["input"] == {"n": 1}
-    holder = {"workflow_id": run_id, "state": "A", "lease_token": held["lease"]["token"]}
+    answer = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
+    assert answer["work"]["input"] == {"n": 1}
+    holder = {"workflow_id": run_id, "state": "A", "lease_token": answer["lease"]["token"]}
     for sent in ('{"ok":true}', {"ok": True}):
         await tools.ok("update_workflow_control_plane", **holder, output_json=sent)
         read = await tools.ok("read_workflow_control_plane", workflow_id=run_id, states_json='["A"]')

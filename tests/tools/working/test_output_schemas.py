@@ -53,8 +53,8 @@ async def deliver(tools: Tools, holder: dict[str, Any], output: Any, **more: Any
 
 async def state_of(tools: Tools, run: str) -> dict[str, Any]:
     read = await tools.ok("read_workflow_control_plane", workflow_id=run, states_json=["Price"])
-    found: dict[str, Any] = read["states"]["Price"]
-    return found
+    result: dict[str, Any] = read["states"]["Price"]
+    return result
 
 
 async def test_an_output_that_does_not_match_is_refused_with_all_that_is_wrong(tools: Tools) -> None:
@@ -198,7 +198,7 @@ async def test_many_problems_are_cut_and_nothing_unprintable_is_told(tools: Tool
     answer = await deliver(tools, holder, {**GOOD, **{f"\u202e{number}": "x" * 9_000 for number in range(25)}})
     assert len(answer["problems"]) == 20
     assert "(19 or more)" in answer.error
-    assert all(one["path"].isprintable() and len(one["message"]) < 400 for one in answer["problems"])
+    assert all(problem["path"].isprintable() and len(problem["message"]) < 400 for problem in answer["problems"])
 
 
 # The brief of a worker
@@ -212,15 +212,17 @@ async def test_an_assignment_tells_what_the_task_says(tools: Tools) -> None:
     await tools.ok("notify_next_worker_agent", workflow_id=run)
     for state in (None, "Price"):
         mine = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run, state=state)
-        price = next(one for one in mine["states"] if one["state"] == "Price")
+        price = next(state for state in mine["states"] if state["state"] == "Price")
         assert (price["instructions"], price["output_schema"], price["errors"]) == (
             "Price order 7.",
             PRICE,
             ["OutOfStock"],
         )
         assert list(price)[-1] == "input"
-    others = [one for one in (await tools.ok("get_my_assignment", agent_id=agent))["states"] if one["state"] == "Done"]
-    assert all("instructions" not in one for one in others)
+    others = [
+        state for state in (await tools.ok("get_my_assignment", agent_id=agent))["states"] if state["state"] == "Done"
+    ]
+    assert all("instructions" not in other for other in others)
     taken = await tools.ok("acquire_state_lease", workflow_id=run, state="Price", owner_agent_id=agent)
     assert taken["work"]["instructions"] == "Price order 7."
     assert taken["work"]["output_schema"] == PRICE
@@ -242,5 +244,5 @@ async def test_of_long_instructions_an_assignment_says_where_they_are(tools: Too
     run = await new_run(tools, f"run-{secrets.token_hex(4)}", document, **arguments)
     await tools.ok("notify_next_worker_agent", workflow_id=run)
     mine = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run)
-    assert ["instructions" in one for one in mine["states"]] == [True, True, False]
+    assert ["instructions" in state for state in mine["states"]] == [True, True, False]
     assert "acquire_state_lease" in mine["states"][2]["instructions_left_out"]

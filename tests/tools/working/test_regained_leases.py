@@ -125,10 +125,10 @@ async def test_who_may_be_several_programs_gets_no_lease_back(
     agent = f"agent-{run}"
     await ready(tools, run, agent)
     wish = {"workflow_id": run, "state": "A", "owner_agent_id": agent}
-    held = await ask(application, caller, "acquire_state_lease", **wish)
+    reply = await ask(application, caller, "acquire_state_lease", **wish)
     assert (await ask(application, caller, "acquire_state_lease", **wish))["code"] == "lease_held"
     mine = await ask(application, caller, "get_my_assignment", agent_id=agent, workflow_id=run)
-    assert held["work"]["lease_token"] not in mine.text
+    assert reply["work"]["lease_token"] not in mine.text
 
 
 @rows("caller", [key_of(*PLANNER), LOCAL], ids=["a key for any agent", "the local user"])

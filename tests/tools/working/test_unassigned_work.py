@@ -115,17 +115,19 @@ async def test_agents_hear_only_of_runs_that_their_keys_may_see(
     async with waiting(alone, other) as of_others:
         await started(tools, f"{run_id}-ours", project="ours")
         await started(tools, f"{run_id}-none")
-        found = [
+        result = [
             (await awaited(alone, mine))["work"]["workflow_id"],
             (await awaited(alone, free))["work"]["workflow_id"],
         ]
-        assert found == [f"{run_id}-ours", f"{run_id}-none"]
+        assert result == [f"{run_id}-ours", f"{run_id}-none"]
         assert of_others == []
     assert alone.inbox.waiting(theirs, 10) == []
     async with waiting(alone, mine, other) as answers:
         await started(tools, f"{run_id}-theirs", project="theirs")
         await until(lambda: answers)
-        assert [(one["agent_id"], one["work"]["workflow_id"]) for one in answers] == [(theirs, f"{run_id}-theirs")]
+        assert [(answer["agent_id"], answer["work"]["workflow_id"]) for answer in answers] == [
+            (theirs, f"{run_id}-theirs")
+        ]
     assert alone.inbox.waiting(ours, 10) == []
 
 
@@ -179,8 +181,8 @@ async def test_one_of_several_waiting_agents_gets_a_state_and_the_others_go_on_w
         await until(lambda: answers)
         await started(tools, f"{run_id}-next")
         await until(lambda: len(answers) == 2)
-        assert {one["work"]["workflow_id"] for one in answers} == {run_id, f"{run_id}-next"}
-        assert len({one["agent_id"] for one in answers}) == 2
+        assert {answer["work"]["workflow_id"] for answer in answers} == {run_id, f"{run_id}-next"}
+        assert len({answer["agent_id"] for answer in answers}) == 2
         await until(lambda: alone.reader.waiting == 2)
 
 
@@ -232,7 +234,7 @@ async def test_wait_that_ends_is_taken_off_the_list_and_one_that_died_expires(
         (listed,) = raw_redis.zrange(TAKERS, 0, -1)
         assert agent.encode() in listed
         raw_redis.zadd(TAKERS, {b'["dead",null,"x"]': 1})
-        assert [one.agent_id for one in alone.takers.of("shop", 2)] == [agent]
+        assert [item.agent_id for item in alone.takers.of("shop", 2)] == [agent]
     assert raw_redis.zrange(TAKERS, 0, -1) == [b'["dead",null,"x"]']
     await awaited(alone, key(agent))
     assert raw_redis.zcard(TAKERS) == 0, "the next wait takes off what has expired"

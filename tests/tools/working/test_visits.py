@@ -97,12 +97,16 @@ async def test_the_first_state_of_an_iteration_has_one_visit_however_it_is_lease
     await tools.ok("release_state_lease", **give_back, lease_token=mine["lease_token"])
     token, visit = await lease(tools, run_id, mine["state"])
     await tools.ok("release_state_lease", **give_back, lease_token=token)
-    found = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="me", claim_next=3)
-    visits += [visit, found["updated_state"]["entry_epoch"], *(one["entry_epoch"] for one in found["more_work"])]
+    answer = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="me", claim_next=3)
+    visits += [
+        visit,
+        answer["updated_state"]["entry_epoch"],
+        *(element["entry_epoch"] for element in answer["more_work"]),
+    ]
     assert len(visits) == 6
     assert set(visits) == {visit}
-    for one in (found["work"], *found["more_work"]):
-        await write(tools, run_id, one["state"], one["lease_token"], new_status="succeeded", output_json=1)
+    for item in (answer["work"], *answer["more_work"]):
+        await write(tools, run_id, item["state"], item["lease_token"], new_status="succeeded", output_json=1)
     assert (await lease(tools, run_id, "Each/0/Pay"))[1] > visit, "another turn of the loop"
 
 

@@ -71,8 +71,8 @@ async def test_what_was_overtaken_while_it_lay_in_the_inbox_is_not_handed_out(
     if how in {"taken", "done"}:
         lease = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=agent)
         if how == "done":
-            held = {"state": "A", "lease_token": lease["lease"]["token"]}
-            await tools.ok("update_workflow_control_plane", workflow_id=run_id, new_status="succeeded", **held)
+            holding = {"state": "A", "lease_token": lease["lease"]["token"]}
+            await tools.ok("update_workflow_control_plane", workflow_id=run_id, new_status="succeeded", **holding)
     if how == "closed":
         await tools.ok("finalize_workflow", workflow_id=run_id)
     if how == "deleted":

@@ -224,9 +224,9 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
     async with anyio.create_task_group() as tasks:
 
         def leased_too_late(workflow_id: str, request: lease.Acquire) -> Any:
-            found = acquire(workflow_id, request)
+            leased_too_late = acquire(workflow_id, request)
             anyio.from_thread.run_sync(tasks.cancel_scope.cancel)
-            return found
+            return leased_too_late
 
         monkeypatch.setattr(plane, "acquire", leased_too_late)
         tasks.start_soon(partial(await_workflow_event, alone, agent, timeout_s=50))
@@ -247,8 +247,11 @@ async def test_work_is_read_outside_the_event_loop_so_that_other_calls_are_answe
         return work_shown(*args, **more)
 
     monkeypatch.setattr(awaited_leases, "work_shown", shown)
-    found = [await await_workflow_event(alone, agent, timeout_s=50, request_id="1") for _ in "12"]
-    assert [one.members["work"]["state"] for one in found] == ["A", "A"]
+    await_workflow_events = [await await_workflow_event(alone, agent, timeout_s=50, request_id="1") for _ in "12"]
+    assert [await_workflow_event.members["work"]["state"] for await_workflow_event in await_workflow_events] == [
+        "A",
+        "A",
+    ]
     assert len(threads) == 2
     assert threading.get_ident() not in threads
 
@@ -258,8 +261,11 @@ async def test_an_acknowledgement_is_answered_even_where_nothing_comes(tools: To
     await ready(tools, run_id, agent)
     event = await awaited(tools, agent, lease=False)
     assert "acknowledged" not in event.payload
-    told = [await awaited(tools, agent, ack_message_id=event["message_id"], lease=False) for _ in range(2)]
-    assert [(one["status"], one["acknowledged"]) for one in told] == [("timeout", True), ("timeout", False)]
+    awaiteds = [await awaited(tools, agent, ack_message_id=event["message_id"], lease=False) for _ in range(2)]
+    assert [(awaited["status"], awaited["acknowledged"]) for awaited in awaiteds] == [
+        ("timeout", True),
+        ("timeout", False),
+    ]
 
 
 async def test_an_acknowledgement_counts_also_where_the_work_of_before_is_given_again(
@@ -293,15 +299,15 @@ async def test_iterations_of_a_map_come_one_after_the_other_also_after_a_failure
     document = {"asl": {"StartAt": "Each", "States": {"Each": each}}}
     await new_run(tools, run_id, document, agents_map_json={"A": agent}, input_json=[0, 1, 2, 3])
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    found = await awaited(tools, agent, timeout_s=50)
-    given = [found["work"]["input"]]
+    result = await awaited(tools, agent, timeout_s=50)
+    sent = [result["work"]["input"]]
     for _ in range(3):
-        (step,) = found["next"]
-        more = {"new_status": "failed", "error_name": "Odd"} if given[-1] % 2 else {"output_json": 1}
+        (step,) = result["next"]
+        more = {"new_status": "failed", "error_name": "Odd"} if sent[-1] % 2 else {"output_json": 1}
         arguments = {name: value for name, value in step["arguments"].items() if name != "output_json"}
-        found = await tools.ok(step["tool"], **arguments | more)
-        given.append(found["work"]["input"])
-    assert sorted(given) == [0, 1, 2, 3]
+        result = await tools.ok(step["tool"], **arguments | more)
+        sent.append(result["work"]["input"])
+    assert sorted(sent) == [0, 1, 2, 3]
 
 
 async def test_the_holders_of_a_run_that_is_cancelled_hear_of_it_with_what_to_do(tools: Tools, run_id: str) -> None:
@@ -331,13 +337,13 @@ async def test_a_long_input_is_left_out_of_work_unless_it_is_wanted_whole(tools:
 
 
 async def test_instructions_schema_errors_and_skills_come_with_the_work(tools: Tools, run_id: str) -> None:
-    told = {
+    details = {
         "Instructions": "Double {% $states.input.n %}.",
         "OutputSchema": {"type": "integer"},
         "Errors": ["Odd"],
         "Skills": ["skill://validate.order@0.1.0"],
     }
-    document = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True, **told}}}}
+    document = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True, **details}}}}
     agent = f"agent-{run_id}"
     await new_run(tools, run_id, document, agents_map_json={"A": agent}, input_json={"n": 4})
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)

@@ -24,7 +24,7 @@ async def test_who_asks_about_a_finished_state_is_told_so_and_what_else_is_ready
     await _done(tools, run_id, "First")
     mine = await tools.ok("get_my_assignment", agent_id="worker-1", workflow_id=run_id, state="First")
     assert mine["status"] == "'First' is over: succeeded. 'Both/0/Left' is ready for you."
-    assert {one["state"]: one["ready"] for one in mine["states"]} == {
+    assert {state["state"]: state["ready"] for state in mine["states"]} == {
         "Both/0/Left": True,
         "Both/1/Right": True,
         "First": False,
@@ -35,7 +35,7 @@ async def test_who_asks_about_a_finished_state_is_told_so_and_what_else_is_ready
         await _done(tools, run_id, state)
     mine = await tools.ok("get_my_assignment", agent_id="worker-1", workflow_id=run_id, state="First")
     assert mine["status"] == "'First' is over: succeeded. Nothing else is ready for you now."
-    assert [one["state"] for one in mine["states"]] == ["First"]
+    assert [state["state"] for state in mine["states"]] == ["First"]
 
 
 async def test_a_caller_that_asks_about_anothers_or_a_waiting_state_is_given_the_reason(
@@ -106,5 +106,5 @@ async def test_the_inputs_of_all_states_together_are_not_too_long_for_one_answer
         agents_map_json={"In": f"agent-{run_id}"},
     )
     answer = await tools.ok("get_my_assignment", agent_id=f"agent-{run_id}", workflow_id=run_id)
-    assert [one["input"] is None for one in answer["states"]] == [False, False, True]
+    assert [state["input"] is None for state in answer["states"]] == [False, False, True]
     assert "json_read" in answer["states"][2]["input_left_out"]

@@ -47,10 +47,10 @@ class ScriptedModel:
 
     def _corrected(self, tool: str, sent: dict[str, Any], answer: Answer) -> dict[str, Any]:
         hint = answer.hint
-        if (found := _MISPLACED.match(hint)) is not None:
-            return self._placed(sent, found["names"], found["ways"] or "")
-        if (found := _COMPLETE.match(hint)) is not None:
-            return self._completed(sent, found[1], found["needed"])
+        if (match := _MISPLACED.match(hint)) is not None:
+            return self._placed(sent, match["names"], match["ways"] or "")
+        if (match := _COMPLETE.match(hint)) is not None:
+            return self._completed(sent, match[1], match["needed"])
         mended = next((step for step in answer.payload.get("next") or () if step["tool"] == tool), None)
         if mended is not None:
             return {name: self._filled(name, value, sent) for name, value in mended["arguments"].items()}
@@ -68,10 +68,10 @@ class ScriptedModel:
         if not foreign & self.means:
             return {name: value for name, value in sent.items() if name not in foreign}
         possible = [_WITH.match(way) for way in _WAY.findall(ways)]
-        way = next(found for found in possible if found is not None and self._agrees(found["needed"] or ""))
+        way = next(result for result in possible if result is not None and self._agrees(result["needed"] or ""))
         without = set(re.split(r", | and ", way["without"] or ""))
-        kept = {name: value for name, value in sent.items() if name not in without}
-        return kept | self._needed(way["needed"] or "")
+        values = {name: value for name, value in sent.items() if name not in without}
+        return values | self._needed(way["needed"] or "")
 
     def _completed(self, sent: dict[str, Any], missing: str, needed: str) -> dict[str, Any]:
         """Send what is missing, if it is known; else what was sent in the other way."""
@@ -85,25 +85,25 @@ class ScriptedModel:
             name in self.facts for name in _named(needed)
         )
 
-    def _needed(self, said: str) -> dict[str, Any]:
-        return _chosen(said) | {name: self.facts[name] for name in _named(said)}
+    def _needed(self, text: str) -> dict[str, Any]:
+        return _chosen(text) | {name: self.facts[name] for name in _named(text)}
 
-    def _called(self, sent: dict[str, Any], said: str) -> dict[str, Any]:
+    def _called(self, sent: dict[str, Any], text: str) -> dict[str, Any]:
         """Send what a call that a hint names has, and of the rest what is insisted on."""
-        kept = {name: value for name, value in sent.items() if name in self.means}
-        for part in said.split(", "):
+        values = {name: value for name, value in sent.items() if name in self.means}
+        for part in text.split(", "):
             name, _, value = part.partition("=")
-            kept[name] = value or self.facts[name]
-        return kept
+            values[name] = value or self.facts[name]
+        return values
 
     def _filled(self, name: str, value: Any, sent: dict[str, Any]) -> Any:
         is_place = isinstance(value, str) and _PLACE.fullmatch(value)
         return (sent[name] if name in sent else self.facts[name]) if is_place else value
 
 
-def _chosen(said: str) -> dict[str, Any]:
-    return {name: value or word == "true" for name, value, word in _CHOSEN.findall(said)}
+def _chosen(text: str) -> dict[str, Any]:
+    return {name: value or word == "true" for name, value, word in _CHOSEN.findall(text)}
 
 
-def _named(said: str) -> list[str]:
-    return [part for part in said.split(" and ") if part and " " not in part]
+def _named(text: str) -> list[str]:
+    return [part for part in text.split(" and ") if part and " " not in part]

@@ -36,13 +36,13 @@ ASKED = Asked("list_runs", "list_runs", frozenset(Scope), frozenset(SERVED))
 )
 def test_each_choice_of_a_merged_tool_is_a_call_of_its_verb(name: str, choice: Any) -> None:
     """The listed call for a verb means that verb; so `next` and hints lead where they should."""
-    wanted = {"workflow_id": "r", **smallest_call(TOOLS[choice.verb]), **choice.fixed}
-    wanted = {key: value for key, value in wanted.items() if key in TOOLS[choice.verb].arguments.model_fields}
-    outer = choice.outer(wanted)
+    values = {"workflow_id": "r", **smallest_call(TOOLS[choice.verb]), **choice.fixed}
+    values = {key: value for key, value in values.items() if key in TOOLS[choice.verb].arguments.model_fields}
+    outer = choice.outer(values)
     missing = {key: "x" for key in choice.given if key not in outer}
     spec, arguments = meant(SERVED[name], outer | missing)
     assert spec is TOOLS[choice.verb]
-    assert arguments.items() >= wanted.items()
+    assert arguments.items() >= values.items()
     check_at_once(spec, arguments)
 
 
@@ -165,8 +165,8 @@ def test_a_text_names_the_tools_of_lists(text: str, said: str) -> None:
 
 def test_a_verb_that_is_called_by_its_own_name_keeps_the_names_of_its_arguments() -> None:
     text = "Leave out `name`, or `delete_schedule(name=x)`."
-    said = [worded(text, ToolWords(tool), "delete_schedule") for tool in ("delete", "delete_schedule")]
-    assert said == [f"Leave out `{name}`, or `delete(kind=schedule, id=x)`." for name in ("id", "name")]
+    wordeds = [worded(text, ToolWords(tool), "delete_schedule") for tool in ("delete", "delete_schedule")]
+    assert wordeds == [f"Leave out `{name}`, or `delete(kind=schedule, id=x)`." for name in ("id", "name")]
 
 
 def test_next_calls_are_of_tools_that_are_shown() -> None:
@@ -192,10 +192,10 @@ def test_a_caller_of_a_tool_that_is_not_shown_gets_calls_that_are_shown_or_all()
     resume = {"tool": "resume_run", "arguments": {"workflow_id": "r"}, "why": "."}
     delete = {"tool": "delete_run", "arguments": {"workflow_id": "r"}, "why": "."}
     verify = {"tool": "verify_run", "arguments": {"workflow_id": "r"}, "why": "."}
-    asked = Asked("verify_run", "verify_run", frozenset(), frozenset({"operate_run"}))
+    request = Asked("verify_run", "verify_run", frozenset(), frozenset({"operate_run"}))
 
     def tools(*steps: Mapping[str, Json]) -> list[str]:
-        return [step["tool"] for step in as_listed({"code": "ok", "next": list(steps)}, asked)["next"]]
+        return [step["tool"] for step in as_listed({"code": "ok", "next": list(steps)}, request)["next"]]
 
     assert tools(delete, resume) == ["operate_run"]
     assert tools(delete, verify) == ["verify_run"], "it may call again what it called"
@@ -208,8 +208,8 @@ def test_arguments_have_the_names_of_the_tool_that_was_called() -> None:
         "error": "workflow_id has the wrong form, and new_workflow_id too.",
         "hint": ".",
     }
-    told = as_listed(wrong, Asked("start_run", "rerun", frozenset(), frozenset(SERVED)))
-    assert told["error"] == "rerun_of has the wrong form, and workflow_id too."
+    items = as_listed(wrong, Asked("start_run", "rerun", frozenset(), frozenset(SERVED)))
+    assert items["error"] == "rerun_of has the wrong form, and workflow_id too."
     assert as_listed(wrong, Asked("rerun", "rerun", frozenset(), frozenset(SERVED)))["error"] == wrong["error"]
 
 
@@ -219,10 +219,10 @@ def test_who_may_not_answer_for_people_is_told_that_it_may_answer_questions() ->
         "error": "forbidden: `answer_human_task` needs the scope 'answer'.",
         "hint": "Get a key.",
     }
-    asked = Asked("answer", "answer_human_task", frozenset({Scope.READ, Scope.PLAN}), frozenset(SERVED))
-    told = as_listed(refused, asked)
-    assert told["error"] == "forbidden: `answer` needs the scope 'answer'."
-    assert told["hint"] == "Get a key. This key may call answer with question_id."
+    request = Asked("answer", "answer_human_task", frozenset({Scope.READ, Scope.PLAN}), frozenset(SERVED))
+    items = as_listed(refused, request)
+    assert items["error"] == "forbidden: `answer` needs the scope 'answer'."
+    assert items["hint"] == "Get a key. This key may call answer with question_id."
     assert as_listed(refused, ASKED)["hint"] == "Get a key."
 
 
@@ -250,8 +250,8 @@ async def test_a_program_of_this_package_is_told_of_verbs_and_a_model_of_tools(
     await new_run(tools, run_id)
     steps = {}
     for name in ("dcf", "editor"):
-        who = Implementation(name=name, version="1")
-        async with Client(build_server(application), client_info=who) as client:
+        implementation = Implementation(name=name, version="1")
+        async with Client(build_server(application), client_info=implementation) as client:
             answer = await client.call_tool("pause_run", {"workflow_id": run_id})
             assert answer.structured_content is not None
             (step,) = answer.structured_content["next"]

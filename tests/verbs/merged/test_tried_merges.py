@@ -28,7 +28,7 @@ APPROVAL: dict[str, Any] = {
 
 async def _finding(tools: Tools) -> str:
     word = f"w{secrets.token_hex(4)}"
-    kept = await tools.ok(
+    answer = await tools.ok(
         "put_finding",
         severity="high",
         category="speed",
@@ -36,7 +36,7 @@ async def _finding(tools: Tools) -> str:
         text=f"{word} is slow",
         tags_json=["api"],
     )
-    return str(kept["finding"]["finding_id"])
+    return str(answer["finding"]["finding_id"])
 
 
 async def _definition(tools: Tools) -> str:
@@ -50,8 +50,8 @@ async def _run_that_asks(tools: Tools) -> str:
     run = f"run-{secrets.token_hex(4)}"
     await new_run(tools, run, TWO_TASKS, agents_map_json={"A": "ann", "B": "ben"}, planner_agent_id="pat")
     await tools.ok("notify_next_worker_agent", workflow_id=run)
-    held = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
-    holder = {"workflow_id": run, "state": "A", "lease_token": held["work"]["lease_token"]}
+    answer = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    holder = {"workflow_id": run, "state": "A", "lease_token": answer["work"]["lease_token"]}
     await tools.ok("ask_question", **holder, question="EUR or USD?", choices_json=["EUR", "USD"])
     return run
 

@@ -44,8 +44,8 @@ class Listener:
     async def listen(self) -> None:
         path, _, query = self.path.partition("?")
         headers = [(b"host", b"127.0.0.1:8337")]
-        kept = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        headers += [(b"cookie", kept.encode())] if kept else []
+        stored = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        headers += [(b"cookie", stored.encode())] if stored else []
         headers += [] if self.last_id is None else [(b"last-event-id", self.last_id.encode())]
         headers += [(name.encode(), value.encode()) for name, value in self.said.items()]
         scope = {
@@ -74,16 +74,18 @@ class Listener:
         self.stirred = anyio.Event()
 
     def told(self) -> list[Told]:
-        found = []
+        tolds = []
         for block in self.text.split("\n\n"):
             parts = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
             if "data" in parts:
-                found.append(Told(parts["event"], json.loads(parts["data"]), parts.get("id")))
-        return found
+                tolds.append(Told(parts["event"], json.loads(parts["data"]), parts.get("id")))
+        return tolds
 
     def event_ids(self) -> list[str]:
         """The events of the run that it received."""
-        return [one["id"] for told in self.told() if told.event == "happened" for one in told.data["events"]]
+        return [
+            event["id"] for details in self.told() if details.event == "happened" for event in details.data["events"]
+        ]
 
     async def caught_up(self, run: Run) -> None:
         """Wait until it has received the newest event of a run."""
@@ -103,13 +105,13 @@ class Listener:
 async def listening(*listeners: Listener) -> AsyncIterator[None]:
     """Let them listen until the block ends; then they go, and every stream ends."""
     async with anyio.create_task_group() as tasks:
-        for one in listeners:
-            tasks.start_soon(one.listen)
-        for one in listeners:
-            await one.begun()
+        for listener in listeners:
+            tasks.start_soon(listener.listen)
+        for listener in listeners:
+            await listener.begun()
         yield
-        for one in listeners:
-            one.is_gone.set()
+        for listener in listeners:
+            listener.is_gone.set()
 
 
 async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -135,5 +137,5 @@ async def is_read(application: Application) -> None:
 
 
 def info(application: Application, section: str) -> str:
-    (found,) = application.history._connections.send(("INFO", section))
-    return str(found.decode())
+    (result,) = application.history._connections.send(("INFO", section))
+    return str(result.decode())

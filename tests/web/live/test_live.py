@@ -33,8 +33,8 @@ async def test_a_page_is_told_every_event_after_its_own_and_no_other(application
     assert known + page.event_ids() == run.event_ids()
     assert page.headers["content-type"].startswith("text/event-stream")
     assert (page.headers["cache-control"], page.headers["x-accel-buffering"]) == ("no-store", "no")
-    statuses = [(one["state"], one["status"]) for told in page.told() if told.event == "happened"
-                for one in told.data["events"] if "status" in one]  # fmt: skip
+    statuses = [(event["state"], event["status"]) for details in page.told() if details.event == "happened"
+                for event in details.data["events"] if "status" in event]  # fmt: skip
     assert statuses == [("A", "running"), ("A", "succeeded"), ("B", "running"), ("B", "succeeded")]
 
 
@@ -52,7 +52,7 @@ async def test_a_page_that_lost_its_stream_goes_on_without_gap_or_double(
                 await page.caught_up(run)
         assert by_header.event_ids() == by_address.event_ids()
         heard += by_header.event_ids()
-        last = next(told.event_id for told in reversed(by_header.told()) if told.event_id) or ""
+        last = next(details.event_id for details in reversed(by_header.told()) if details.event_id) or ""
         await steps(run, f"S{2 * number + 1}")  # without a listener
     missed = Listener(site, f"/ui/runs/{run.workflow_id}/live?after={last}")
     async with listening(missed):
@@ -84,11 +84,11 @@ async def test_what_happens_after_a_page_has_read_and_before_another_listens_rea
     read, slow, quick = live.runs._read, Stream("slow"), Stream("quick")
 
     def read_and_wait(*arguments: Any) -> Any:
-        found = read(*arguments)
+        and_wait = read(*arguments)
         if not has_read.is_set():
             has_read.set()
             assert may_go_on.wait(PATIENCE_S)
-        return found
+        return and_wait
 
     monkeypatch.setattr(live.runs, "_read", read_and_wait)
     reached: list[object] = []
@@ -137,9 +137,9 @@ async def test_what_states_put_out_is_not_read_to_say_how_a_run_stands(
 
 def sent_by_redis(application: Application) -> int:
     """The bytes that it has sent."""
-    found = re.search(r"total_net_output_bytes:(\d+)", info(application, "stats"))
-    assert found is not None
-    return int(found[1])
+    match = re.search(r"total_net_output_bytes:(\d+)", info(application, "stats"))
+    assert match is not None
+    return int(match[1])
 
 
 async def test_a_history_whose_beginning_was_trimmed_begins_again(application: Application, site: Starlette) -> None:
@@ -169,7 +169,7 @@ async def test_after_changes_the_page_is_told_to_ask_for_its_html_once_for_all_p
         for page in pages:
             await page.caught_up(run)
             await page.until(partial(was_refreshed, page))
-    versions = [[told.data["version"] for told in page.told() if told.event == "refresh"] for page in pages]
+    versions = [[details.data["version"] for details in page.told() if details.event == "refresh"] for page in pages]
     assert versions[0]
     assert versions == [versions[0]] * 3
 
@@ -192,7 +192,7 @@ async def test_however_many_pages_are_open_an_event_is_read_once(
         await steps(run, *(f"S{number}" for number in range(8)))
         for page in pages:
             await page.caught_up(run)
-        commits = len({one.partition(".")[0] for one in run.event_ids()[known:]})
+        commits = len({event_id.partition(".")[0] for event_id in run.event_ids()[known:]})
         assert reads(application) - before <= 2 * commits
 
 

@@ -37,13 +37,13 @@ async def test_a_page_that_takes_nothing_holds_up_no_other_and_begins_again(appl
     assert isinstance(slow, Stream)
     assert isinstance(quick, Stream)
     for number in range(3 * MOST_WAITING):
-        told = message("happened", {"n": number})
-        slow.put(told)
-        quick.put(told)
-        assert quick.take() == [told]
+        details = message("happened", {"n": number})
+        slow.put(details)
+        quick.put(details)
+        assert quick.take() == [details]
     assert slow.take() is None
-    slow.put(told)
-    assert slow.take() == [told]
+    slow.put(details)
+    assert slow.take() == [details]
 
 
 async def test_a_slow_page_is_sent_the_whole_state_and_goes_on(
@@ -55,9 +55,9 @@ async def test_a_slow_page_is_sent_the_whole_state_and_goes_on(
         (stream,) = live.streams._open
         for _ in range(MOST_WAITING + 1):  # at once, so that it has no turn to take them
             stream.put(message("changed", {}))
-        await page.until(lambda: any(told.event == "reset" for told in page.told()))
+        await page.until(lambda: any(details.event == "reset" for details in page.told()))
         await steps_after(run, page)
-    assert next(told.event for told in page.told()) == "reset"
+    assert next(details.event for details in page.told()) == "reset"
     assert page.event_ids() == run.event_ids()[-1:]
 
 
@@ -90,7 +90,7 @@ async def test_a_page_that_goes_leaves_nothing(application: Application, site: S
 
 async def test_only_so_many_streams_are_open_and_the_next_is_told_why(application: Application) -> None:
     run = await in_thread(a_run, application, TWO_TASKS)
-    for streams, told in (
+    for streams, details in (
         (Streams(most=2, most_of_one=9), "All 2 live pages"),
         (Streams(most=9, most_of_one=2), "You have 2 live pages"),
     ):
@@ -101,7 +101,7 @@ async def test_only_so_many_streams_are_open_and_the_next_is_told_why(applicatio
         async with listening(*pages):
             third = Listener(site, path)
             await third.listen()
-            assert (third.status, third.text.startswith(told), "retry-after" in third.headers) == (429, True, True)
+            assert (third.status, third.text.startswith(details), "retry-after" in third.headers) == (429, True, True)
         async with listening(Listener(site, path)):  # there is room again
             assert len(streams) == 1
         await live.close()
@@ -115,17 +115,17 @@ async def test_a_stream_ends_when_its_visit_does_not_hold_any_more(
     application: Application, live: LivePages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_module, "CHECK_S", 0.01)
-    visit, held = Visit(application=application, caller=local_caller(operator=False)), [True]
+    visit, holding = Visit(application=application, caller=local_caller(operator=False)), [True]
 
-    async def holds(_: Request, asked: Visit) -> bool:
-        assert asked is visit
-        return held[0]
+    async def holds(_: Request, request: Visit) -> bool:
+        assert request is visit
+        return holding[0]
 
     site = Starlette(routes=[Mount("/ui", routes=live_routes(live, lambda _: visit, as_it_is, holds))])
     run = await in_thread(a_run, application, TWO_TASKS)
     page = Listener(site, f"/ui/runs/{run.workflow_id}/live")
     async with listening(page):
-        held[0] = False
+        holding[0] = False
         with anyio.fail_after(PATIENCE_S):
             await page.is_over.wait()
     assert page.told()[-1].event == "ended"
@@ -141,7 +141,7 @@ async def test_a_silent_stream_gives_signs_of_life_and_has_its_page_refreshed(
     async with listening(page):
         await page.until(lambda: page.text.count(": still here") > 1)
         await page.until(page.told)  # what changes by time alone
-    assert {told.event for told in page.told()} == {"refresh"}
+    assert {details.event for details in page.told()} == {"refresh"}
 
 
 @rows(("path", "status"), [("/ui/runs/none/live", 404), ("/ui/live?status=wrong", 400), ("/ui/live?cursor=wrong", 400)])
@@ -185,7 +185,7 @@ async def test_a_page_that_reads_slowly_misses_no_event_and_delays_no_other(
         assert known + quick.event_ids() == run.event_ids()
         slow.may_take.set()
         await slow.until(lambda: slow.told()[-1].event == "refresh")
-        reset = next(told for told in slow.told() if told.event == "reset")
+        reset = next(details for details in slow.told() if details.event == "reset")
         assert reset.event_id == run.event_ids()[-1]
         await steps_after(run, slow)
     assert slow.event_ids()[-1:] == run.event_ids()[-1:]

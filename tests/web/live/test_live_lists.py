@@ -23,14 +23,14 @@ async def test_the_list_is_told_counts_and_rows_that_changed(application: Applic
     page = Listener(site, f"/ui/live?tag={tag}")
     async with listening(page):
         run = await in_thread(lambda: a_run(application, chain(1), tags=(tag,)))
-        await page.until(lambda: any(run.workflow_id in told.data.get("rows", {}) for told in page.told()))
+        await page.until(lambda: any(run.workflow_id in details.data.get("rows", {}) for details in page.told()))
         await steps(run, "S0")
         await page.until(
-            lambda: any(told.data.get("rows", {}).get(run.workflow_id) == "succeeded" for told in page.told())
+            lambda: any(details.data.get("rows", {}).get(run.workflow_id) == "succeeded" for details in page.told())
         )
         await page.until(lambda: page.told()[-1].event == "refresh")
-    changed = [told.data for told in page.told() if told.event == "changed"]
-    assert {name for one in changed for name in one["counts"]} >= {"runs", "succeeded"}
+    changed = [details.data for details in page.told() if details.event == "changed"]
+    assert {name for item in changed for name in item["counts"]} >= {"runs", "succeeded"}
 
 
 async def test_a_page_of_the_list_that_is_current_is_told_nothing_at_first(
@@ -46,7 +46,7 @@ async def test_a_page_of_the_list_that_is_current_is_told_nothing_at_first(
     async with listening(current, outdated):
         pass
     assert current.told() == []
-    assert [told.event for told in outdated.told()] == ["reset", "refresh"]
+    assert [details.event for details in outdated.told()] == ["reset", "refresh"]
 
 
 async def test_pages_that_ask_for_the_same_version_are_made_once_but_for_each_visitor() -> None:
@@ -63,15 +63,15 @@ async def test_pages_that_ask_for_the_same_version_are_made_once_but_for_each_vi
             return (await client.get(path, headers=headers)).text
 
     shared = SharedPages(app, re.compile("/[ab]"))
-    told: list[str] = []
+    details: list[str] = []
 
     async def note() -> None:
-        told.append(await ask(**{"dcf-version": "1"}))
+        details.append(await ask(**{"dcf-version": "1"}))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(5):
             tasks.start_soon(note)
-    assert told == ["1"] * 5
+    assert details == ["1"] * 5
     assert await ask(**{"dcf-version": "2"}) == "2"
     assert await ask("/b", **{"dcf-version": "1"}) == "3"
     assert await ask(cookie="session=other", **{"dcf-version": "1"}) == "4"

@@ -33,8 +33,8 @@ BOTH = [{"StartAt": name, "States": {name: task}} for name, task in TASKS.items(
 @pytest.fixture(scope="module")
 def redis(short_directory: Path) -> Iterator[RestrictedRedis]:
     """A server of this file's own: the page shows the newest of all runs."""
-    with restricted_redis(short_directory / "agents") as found:
-        yield found
+    with restricted_redis(short_directory / "agents") as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +45,9 @@ def here(redis: RestrictedRedis) -> Iterator[Application]:
 
 @pytest.fixture
 def onlooker(redis: RestrictedRedis) -> Iterator[Connections]:
-    found = Connections(open_pool(redis.admin_url))
-    yield found
-    found.close()
+    connections = Connections(open_pool(redis.admin_url))
+    yield connections
+    connections.close()
 
 
 def visit_of(application: Application, *scopes: Scope, project: str | None = None) -> Visit:
@@ -60,8 +60,8 @@ def held(application: Application, agent: str, state: str = "A", **more: Any) ->
     document = {"asl": {"StartAt": state, "States": {state: {"Type": "Task", "End": True}}}}
     visit, run = visit_of(application), f"r-{secrets.token_hex(5)}"
     visit.ask("start_run", workflow_json=document, workflow_id=run, **more)
-    told = visit.ask("acquire_state_lease", workflow_id=run, state=state, owner_agent_id=agent, lease_ttl_s=7200)
-    assert told["code"] == "ok", told
+    answer = visit.ask("acquire_state_lease", workflow_id=run, state=state, owner_agent_id=agent, lease_ttl_s=7200)
+    assert answer["code"] == "ok", answer
     return run
 
 
@@ -77,9 +77,9 @@ def test_without_runs_the_page_says_what_makes_one_and_what_makes_an_agent(short
         restricted_redis(short_directory / "no-agents") as redis,
         open_application(Settings.model_validate({"redis_url": redis.url, "auth": "off"})) as empty,
     ):
-        told = text_of(agents_page(visit_of(empty), {}))
-    assert "dcf run workflows/order_processing.json" in told
-    assert "dcf worker FUNCTIONS.py --agent-id NAME" in told
+        text = text_of(agents_page(visit_of(empty), {}))
+    assert "dcf run workflows/order_processing.json" in text
+    assert "dcf worker FUNCTIONS.py --agent-id NAME" in text
 
 
 def test_a_lease_is_shown_with_its_holder_its_state_and_the_time_that_is_left(here: Application) -> None:
@@ -175,9 +175,9 @@ def test_what_states_put_out_is_not_read_for_their_leases(here: Application, onl
 def sent_by(onlooker: Connections) -> int:
     """The bytes that Redis has sent."""
     (stats,) = onlooker.send(("INFO", "stats"))
-    found = re.search(rb"total_net_output_bytes:(\d+)", stats)
-    assert found is not None
-    return int(found[1])
+    match = re.search(rb"total_net_output_bytes:(\d+)", stats)
+    assert match is not None
+    return int(match[1])
 
 
 def test_a_key_bound_to_a_project_sees_only_the_leases_of_its_runs(here: Application) -> None:

@@ -46,15 +46,15 @@ def do(application: Application, tool: str, **arguments: Any) -> Mapping[str, An
 def start(application: Application, states: Any, **more: Any) -> str:
     run = f"r-{secrets.token_hex(5)}"
     workflow = {"asl": {"StartAt": next(iter(states)), "States": states}}
-    told = do(application, "start_run", workflow_json=workflow, workflow_id=run, **more)
-    assert told["code"] == "ok", told
+    details = do(application, "start_run", workflow_json=workflow, workflow_id=run, **more)
+    assert details["code"] == "ok", details
     return run
 
 
 def asking(application: Application, parameters: Mapping[str, Any] | None = None, **more: Any) -> str:
     """A run that asks people."""
-    asked = {"to": ["alice", {"group": "finance"}], "title": "Approve it", **(parameters or {})}
-    task = {"Type": "Task", "Resource": "dcf:human", "Parameters": asked, "TimeoutSeconds": 7200, "End": True}
+    request = {"to": ["alice", {"group": "finance"}], "title": "Approve it", **(parameters or {})}
+    task = {"Type": "Task", "Resource": "dcf:human", "Parameters": request, "TimeoutSeconds": 7200, "End": True}
     return start(application, {"Ask": task}, **more)
 
 
@@ -63,9 +63,9 @@ def holding(application: Application, task: Mapping[str, Any] | None = None) -> 
     run = start(
         application, {"Write": {"Type": "Task", **(task or {}), "End": True}}, agents_map_json={"Write": "worker-1"}
     )
-    held = {"workflow_id": run, "state": "Write"}
-    token = do(application, "acquire_state_lease", **held, owner_agent_id="worker-1")["lease"]["token"]
-    return {**held, "lease_token": token}
+    holding = {"workflow_id": run, "state": "Write"}
+    token = do(application, "acquire_state_lease", **holding, owner_agent_id="worker-1")["lease"]["token"]
+    return {**holding, "lease_token": token}
 
 
 def judged(application: Application, output: Any = "done", **gate: Any) -> str:
@@ -80,8 +80,8 @@ def judged(application: Application, output: Any = "done", **gate: Any) -> str:
 
 def fields_of(page: str) -> dict[str, str]:
     """The hidden fields of the one form of a page."""
-    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page)
-    return {name: unescape(value) for name, value in found if not name.startswith("_")}
+    findall = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page)
+    return {name: unescape(value) for name, value in findall if not name.startswith("_")}
 
 
 async def test_a_task_is_listed_with_who_is_asked_and_until_when_and_shown_whole(
@@ -89,8 +89,8 @@ async def test_a_task_is_listed_with_who_is_asked_and_until_when_and_shown_whole
 ) -> None:
     run = asking(application, {"instructions": "Look\nwell.", "details": {"total": 7}})
     listed = text_of(await browser.get(f"/ui/inbox?run={run}"))
-    for told in ("Approve it", f"Ask of {run}", "asked alice, group finance", "ends in 1 h 59 min"):
-        assert told in listed
+    for details in ("Approve it", f"Ask of {run}", "asked alice, group finance", "ends in 1 h 59 min"):
+        assert details in listed
     whole = text_of(await browser.get(f"/ui/inbox?run={run}&state=Ask"))
     assert "Look well." in whole
     assert '"total": 7' in whole
@@ -120,9 +120,9 @@ def test_an_answer_with_a_schema_is_checked_and_what_is_sent_then_is_taken(appli
     assert 'action="/ui/validate/answer"' in page
     assert ">Amount <" in page
     filled = {**fields_of(page), "choice": "approve", "agent_id": "alice"}
-    for amount, told in (("", "needed"), ("x", "not a number"), ("10", "9")):
+    for amount, details in (("", "needed"), ("x", "not a number"), ("10", "9")):
         wrong = check_answer(visit, filled | {"answer_json/amount": amount})
-        assert told in re.findall(r'class="problem failed"[^>]*>✘ ([^<]+)', wrong)[0]
+        assert details in re.findall(r'class="problem failed"[^>]*>✘ ([^<]+)', wrong)[0]
         assert f'name="answer_json/amount" value="{amount}"' in wrong
     checked = check_answer(visit, filled | {"answer_json/amount": "8"})
     assert 'action="/ui/act/answer_human_task"' in checked
@@ -150,8 +150,8 @@ def test_an_answer_to_what_does_not_wait_any_more_is_refused(application: Applic
 
 def test_a_question_of_a_worker_is_answered_with_one_of_its_choices(application: Application) -> None:
     holder = holding(application)
-    asked = {"question": "Which tone?", "choices_json": ["formal", "casual"], "ask": ["alice"], "give_back": False}
-    assert do(application, "ask_question", **holder, **asked)["code"] == "ok"
+    request = {"question": "Which tone?", "choices_json": ["formal", "casual"], "ask": ["alice"], "give_back": False}
+    assert do(application, "ask_question", **holder, **request)["code"] == "ok"
     run = holder["workflow_id"]
     page = inbox_page(acting(application), {"run": run, "state": "Write"})
     assert "Which tone?" in text_of(page)
@@ -166,14 +166,14 @@ def test_a_verdict_is_given_for_each_criterion_of_the_output_that_is_shown(appli
     assert run in inbox_page(visit, {"person": "rita"})
     page = inbox_page(visit, {"run": run, "state": "Write"})
     assert '"text": "done"' in text_of(page)
-    assert all(one in text_of(page) for one in CRITERIA)
+    assert all(item in text_of(page) for item in CRITERIA)
     filled = {**fields_of(page), "verdict": "pass", "agent_id": "rita", "criteria/criterion 1/passed": "true"}
     assert "This is needed." in check_answer(visit, filled)
     more = {"criteria/criterion 2/passed": "false", "criteria/criterion 2/feedback": "Cut it."}
     sent: dict[str, Any] = {**fields_of(check_answer(visit, filled | more))}
     rita = Visit(application=application, caller=Caller(name="key:ba9876543210", scopes=frozenset(Scope)))
-    told = rita.ask("decide_gate", **{**sent, "criteria": json.loads(sent["criteria"])})
-    assert told["verdict"] == "fail"
+    answer = rita.ask("decide_gate", **{**sent, "criteria": json.loads(sent["criteria"])})
+    assert answer["verdict"] == "fail"
 
 
 def test_a_verdict_that_is_asked_of_a_person_is_listed_once(application: Application) -> None:
@@ -212,9 +212,9 @@ def test_a_key_of_a_person_sees_what_waits_for_them_and_need_not_say_who_they_ar
 
 def test_an_empty_inbox_says_what_would_fill_it(application: Application) -> None:
     caller = Caller(name="key:0123456789ab", scopes=frozenset({Scope.READ}), project="no-such-project")
-    told = text_of(inbox_page(Visit(application=application, caller=caller), {}))
-    assert "Nothing waits for people" in told
-    assert "dcf inbox" in told
+    text = text_of(inbox_page(Visit(application=application, caller=caller), {}))
+    assert "Nothing waits for people" in text
+    assert "dcf inbox" in text
 
 
 def test_a_key_bound_to_a_project_sees_only_what_waits_in_its_runs(application: Application) -> None:
@@ -231,12 +231,12 @@ def test_a_key_bound_to_a_project_sees_only_what_waits_in_its_runs(application: 
 async def test_hostile_text_is_shown_and_never_obeyed(application: Application, browser: Browser) -> None:
     schema = {**SCHEMA, "properties": {HOSTILE: {"type": "string", "title": HOSTILE, "default": HOSTILE}}}
     title = HOSTILE.replace("\u202e", "").replace("\x1b", "")
-    asked = {"title": title, "instructions": HOSTILE, "details": {HOSTILE: HOSTILE}, "choices": ["approve"]}
-    run = asking(application, {**asked, "schema": {**schema, "required": []}})
+    request = {"title": title, "instructions": HOSTILE, "details": {HOSTILE: HOSTILE}, "choices": ["approve"]}
+    run = asking(application, {**request, "schema": {**schema, "required": []}})
     visit = acting(application)
     page = inbox_page(visit, {"run": run, "state": "Ask"})
-    for one in (await browser.get(f"/ui/inbox?run={run}"), page):
-        check_harmless(one)
+    for item in (await browser.get(f"/ui/inbox?run={run}"), page):
+        check_harmless(item)
     check_harmless(check_answer(visit, {**fields_of(page), "choice": "approve", "comment": title}))
     check_harmless(inbox_page(visit, {"run": judged(application, HOSTILE), "state": "Write"}))
 

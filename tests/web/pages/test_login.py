@@ -57,13 +57,16 @@ def session_keys(admin: redis.Redis) -> set[str]:
 async def test_who_is_not_logged_in_is_sent_to_the_log_in_and_comes_back_to_the_page(
     keyed: Application, visitor: Visitor
 ) -> None:
-    asked = await visitor.get("/ui/runs?tag=mine&status=running")
-    assert asked.headers["location"] == "/ui/login?next=%2Fui%2Fruns%3Ftag%3Dmine%26status%3Drunning"
-    page = await visitor.follow(asked)
+    _ui_runs_tag_mine_status_running = await visitor.get("/ui/runs?tag=mine&status=running")
+    assert (
+        _ui_runs_tag_mine_status_running.headers["location"]
+        == "/ui/login?next=%2Fui%2Fruns%3Ftag%3Dmine%26status%3Drunning"
+    )
+    page = await visitor.follow(_ui_runs_tag_mine_status_running)
     assert '<input id="key" name="key" type="password"' in page.text
-    found = re.search(r'<form class="login" method="post" action="([^"]+)"', page.text)
-    assert found is not None
-    answer = await visitor.post(found[1], {"key": key_of(keyed)})
+    match = re.search(r'<form class="login" method="post" action="([^"]+)"', page.text)
+    assert match is not None
+    answer = await visitor.post(match[1], {"key": key_of(keyed)})
     assert answer.headers["location"] == "/ui/runs?tag=mine&status=running"
     assert "<h1>Runs</h1>" in (await visitor.follow(answer)).text
 
@@ -71,9 +74,9 @@ async def test_who_is_not_logged_in_is_sent_to_the_log_in_and_comes_back_to_the_
 async def test_the_cookie_is_for_this_page_only_and_is_not_the_key(keyed: Application, visitor: Visitor) -> None:
     key = key_of(keyed)
     (cookie,) = (await visitor.log_in(key)).headers.get_list("set-cookie")
-    said = {part.strip().lower() for part in cookie.split(";")}
-    assert {"httponly", "samesite=strict", "path=/ui", "max-age=43200"} <= said
-    assert "secure" not in said, "it is loopback without https"
+    lowers = {part.strip().lower() for part in cookie.split(";")}
+    assert {"httponly", "samesite=strict", "path=/ui", "max-age=43200"} <= lowers
+    assert "secure" not in lowers, "it is loopback without https"
     assert id_of(key) not in cookie
     assert key.split("_", 2)[2] not in cookie
 
@@ -102,10 +105,10 @@ async def test_neither_the_key_nor_the_id_of_the_session_is_kept_or_logged(
     key = key_of(keyed)
     await visitor.log_in(key)
     await visitor.get("/ui/runs")
-    kept = everything_in(Connections(open_pool(web_redis.admin_url)))
-    assert "cp:idx:session:" in kept
+    everything = everything_in(Connections(open_pool(web_redis.admin_url)))
+    assert "cp:idx:session:" in everything
     for secret in (key.split("_", 2)[2], visitor.cookies["dcf_session"]):
-        assert secret not in kept
+        assert secret not in everything
         assert secret not in caplog.text
 
 
@@ -137,7 +140,7 @@ async def test_a_failed_log_in_is_noted_in_the_audit_trail(web_redis: Restricted
         application.keys.revoke(id_of(revoked))
         await Visitor(build_site(application)).log_in(revoked)
         noted = application.audit.newest(1000, AuditFilter(type="login"))
-    assert (f"key:{id_of(revoked)}", "revoked") in {(one.by, one.outcome) for one in noted}
+    assert (f"key:{id_of(revoked)}", "revoked") in {(item.by, item.outcome) for item in noted}
 
 
 async def test_a_log_in_and_a_log_out_are_noted_in_the_audit_trail(keyed: Application, visitor: Visitor) -> None:
@@ -285,7 +288,7 @@ async def test_a_session_ends_after_twelve_hours_however_busy(
 async def test_a_key_that_asks_too_often_is_told_when_to_ask_again(keyed: Application, visitor: Visitor) -> None:
     await visitor.log_in(key_of(keyed, quotas={"calls_per_s": 0.01, "calls_burst": 3}))
     answers = [await visitor.get("/ui/runs") for _ in range(4)]
-    assert [one.status_code for one in answers] == [200, 200, 429, 429]
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
     assert "calls a second" in answers[-1].text
     assert int(answers[-1].headers["retry-after"]) > 1
 
@@ -307,11 +310,11 @@ async def test_without_redis_the_page_says_503_and_asks_nobody_to_log_in(short_d
             process.kill()
             process.wait()
             answers = [await visitor.get("/ui/runs"), await visitor.log_in(key)]
-    assert [one.status_code for one in answers] == [503, 503]
-    assert all("set-cookie" not in one.headers and one.headers["retry-after"] for one in answers)
-    for one in answers:  # an unknown caller learns nothing of the server behind
-        assert "Log-ins cannot be looked up now." in one.text
-        assert "Redis" not in one.text
+    assert [item.status_code for item in answers] == [503, 503]
+    assert all("set-cookie" not in item.headers and item.headers["retry-after"] for item in answers)
+    for answer in answers:  # an unknown caller learns nothing of the server behind
+        assert "Log-ins cannot be looked up now." in answer.text
+        assert "Redis" not in answer.text
 
 
 async def test_a_link_on_another_site_finds_the_session_at_the_second_try(keyed: Application, visitor: Visitor) -> None:

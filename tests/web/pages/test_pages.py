@@ -196,8 +196,8 @@ async def test_every_answer_has_the_strict_policy_and_only_files_are_kept(visito
     assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert "unsafe" not in headers["content-security-policy"]
-    kept = "no-cache" if "static" in path else "no-store"
-    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", kept)
+    text = "no-cache" if "static" in path else "no-store"
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", text)
 
 
 async def test_a_file_that_a_visitor_has_is_not_sent_again(visitor: Visitor) -> None:
@@ -210,9 +210,9 @@ async def test_a_file_that_a_visitor_has_is_not_sent_again(visitor: Visitor) -> 
 
 @rows("path", ["/ui/runs", "/ui/static/page.css", "/ui/elsewhere"])
 async def test_a_foreign_host_or_origin_is_refused_alone_and_beside_mcp(application: Application, path: str) -> None:
-    beside = build_http_app(application)
-    beside.router.routes.append(pages(application))
-    for app in (build_site(application), beside):
+    starlette = build_http_app(application)
+    starlette.router.routes.append(pages(application))
+    for app in (build_site(application), starlette):
         assert (await Visitor(app).get(path, host="evil.example")).status_code == 421
         assert (await Visitor(app).get(path, origin="http://evil.example")).status_code == 403
 
@@ -223,10 +223,10 @@ async def test_the_page_begins_at_the_list_of_runs(visitor: Visitor, path: str) 
 
 
 async def test_the_pages_stand_beside_mcp(application: Application) -> None:
-    beside = build_http_app(application)
-    beside.router.routes.append(pages(application))
+    starlette = build_http_app(application)
+    starlette.router.routes.append(pages(application))
     run = create(application)
-    assert run in (await Visitor(beside).get(f"/ui/runs/{run}")).text
+    assert run in (await Visitor(starlette).get(f"/ui/runs/{run}")).text
 
 
 @rows(("method", "status"), [("POST", 415), ("PUT", 405), ("DELETE", 405), ("TRACE", 405)])

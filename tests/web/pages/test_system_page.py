@@ -60,15 +60,15 @@ async def test_health_is_shown_with_its_facts_and_what_to_do_the_worst_first(
     here: Application, browser: Browser
 ) -> None:
     page = await browser.get("/ui/system")
-    told = text_of(page)
-    for one in here.health.report().findings:
-        assert re.split(r"\d", one.sentence)[0] in told, "figures go on changing"
-        assert one.remedy is None or on_page(one.remedy) in told
-    assert f"{here.server.product} {here.server.version}" in told
-    assert f"documents {FORM_WORDS[STORED.name]} key layout {LAYOUT}" in told
+    text = text_of(page)
+    for finding in here.health.report().findings:
+        assert re.split(r"\d", finding.sentence)[0] in text, "figures go on changing"
+        assert finding.remedy is None or on_page(finding.remedy) in text
+    assert f"{here.server.product} {here.server.version}" in text
+    assert f"documents {FORM_WORDS[STORED.name]} key layout {LAYOUT}" in text
     levels = re.findall(r'<td class="level-(\w+)">', page)
     assert levels == sorted(levels, key=("failing", "warning", "ok").index)
-    assert "dcf doctor" in told
+    assert "dcf doctor" in text
 
 
 @rows("is_served", [None, False, True], ids=["nothing counts", "for a collector", "served"])
@@ -91,10 +91,10 @@ async def test_settings_are_shown_those_that_were_set_first_and_no_secret(browse
 
 def test_a_setting_of_each_kind_is_in_words() -> None:
     settings = Settings.model_validate({"toolsets": ("a", "b"), "read_only": True})
-    found = {one.variable: one for one in settings_shown(settings)}
-    assert (found["DCF_TOOLSETS"].value, found["DCF_READ_ONLY"].value) == ("a, b", "true")
-    assert (found["DCF_READ_ONLY"].is_set, found["DCF_MCP_PORT"].is_set) == (True, False)
-    assert (found["DCF_FILES_READ"].value, found["DCF_ITEMS_MAX_BYTES"].value) == ("none", str(16 * 1024 * 1024))
+    result = {setting_shown.variable: setting_shown for setting_shown in settings_shown(settings)}
+    assert (result["DCF_TOOLSETS"].value, result["DCF_READ_ONLY"].value) == ("a, b", "true")
+    assert (result["DCF_READ_ONLY"].is_set, result["DCF_MCP_PORT"].is_set) == (True, False)
+    assert (result["DCF_FILES_READ"].value, result["DCF_ITEMS_MAX_BYTES"].value) == ("none", str(16 * 1024 * 1024))
 
 
 async def test_quotas_are_shown_and_what_keys_use_without_the_keys(here: Application, browser: Browser) -> None:

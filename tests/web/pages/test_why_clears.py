@@ -44,15 +44,15 @@ WHY: Final = "because the test says so"
 @pytest.fixture(scope="module")
 def here(server: RestrictedRedis) -> Iterator[Application]:
     """A control plane on the Redis on which `real` scripts its runs, for the operator of this machine."""
-    with opened(server.url) as found:
-        yield found
+    with opened(server.url) as result:
+        yield result
 
 
 @contextmanager
 def opened(url: str) -> Iterator[Application]:
     chosen = {"redis_url": url, "auth": "off", "allow_operator": True}
-    with open_application(Settings.model_validate(chosen)) as found:
-        yield found
+    with open_application(Settings.model_validate(chosen)) as application:
+        yield application
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def _clock(real: World) -> None:
 
 
 def causes(application: Application, run: str) -> list[str]:
-    return [one.cause.value for one in application.diagnosis.explain(run).findings]
+    return [finding.cause.value for finding in application.diagnosis.explain(run).findings]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ BY_BUTTON: Final[dict[Callable[[World], str], Pressed]] = {
 }
 
 
-@rows("script", BY_BUTTON, ids=lambda one: str(one.__name__))
+@rows("script", BY_BUTTON, ids=lambda item: str(item.__name__))
 async def test_the_button_that_helps_clears_the_cause(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -112,9 +112,9 @@ async def test_the_button_that_helps_clears_the_cause(
     here.notifications.deliver_all(run)
     await until(lambda: script.__name__ not in causes(here, run))  # a thread of the commit may be delivering
     assert shown not in text_of((await visitor.get(f"/ui/why?run={run}")).text), text_of(done)
-    found = causes(here, run)
-    assert len(found) <= 1
-    assert set(found) <= set(pressed.then)
+    result = causes(here, run)
+    assert len(result) <= 1
+    assert set(result) <= set(pressed.then)
 
 
 async def confirmed(visitor: Visitor, page: str, tool: str, filled: Mapping[str, str]) -> str:
@@ -128,11 +128,11 @@ async def confirmed(visitor: Visitor, page: str, tool: str, filled: Mapping[str,
 async def applied(visitor: Visitor, page: str, tool: str) -> str:
     """The page after the one that asks to confirm was sent, with a reason."""
     act = f"/ui/act/{tool}"
-    asked = form(page, act)
-    done = await visitor.post(act, asked | ({"reason": WHY} if "reason" in asked else {}))
-    found = (await visitor.follow(done)).text
-    assert "✔" in found, text_of(found)
-    return found
+    request = form(page, act)
+    done = await visitor.post(act, request | ({"reason": WHY} if "reason" in request else {}))
+    text = (await visitor.follow(done)).text
+    assert "✔" in text, text_of(text)
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ IN_INBOX: Final[dict[Callable[[World], str], Answered]] = {
 }  # fmt: skip
 
 
-@rows("script", IN_INBOX, ids=lambda one: str(one.__name__))
+@rows("script", IN_INBOX, ids=lambda item: str(item.__name__))
 async def test_the_link_to_the_inbox_leads_to_the_form_that_clears_the_cause(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -244,9 +244,9 @@ async def test_a_redis_that_refuses_writes_is_named_until_it_takes_them(tmp_path
         world.ask("SET", keys.SERVER_TIME, now(world))
         run, visitor = stuck_runs.not_taken(world), Visitor(build_site(here, may_act=True))
         trouble.begin(server)
-        told = text_of((await visitor.get(f"/ui/why?run={run}")).text)
-        assert "store refuses writes" in told
-        assert trouble.said in told
+        text = text_of((await visitor.get(f"/ui/why?run={run}")).text)
+        assert "store refuses writes" in text
+        assert trouble.said in text
         assert await command_on(visitor, run) == ["doctor"]
         trouble.end(server)
         assert "store refuses writes" not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
@@ -268,7 +268,7 @@ async def test_what_is_to_be_looked_at_is_linked_to(
     """Elsewhere than in the inbox."""
     page = (await visitor.get(f"/ui/why?run={script(real)}")).text
     links = re.findall(r'<div class="help">.*?<a href="([^"]+)"', page, re.DOTALL)
-    assert [place in one for one in links] == [True]
+    assert [place in link for link in links] == [True]
     assert (await visitor.get(unescape(links[0]))).status_code == 200
 
 
@@ -294,6 +294,6 @@ async def test_a_state_that_waits_for_others_is_cleared_by_what_clears_their_cau
 def test_every_cause_has_a_run_here_in_which_it_is_cleared() -> None:
     alone = {stuck_runs.not_taken, stuck_runs.clock_late, stuck_runs.clock_absent, *WAITS_FOR_A_TIME}
     alone |= {stuck_runs.keeps_failing, stuck_runs.lease_expired, stuck_runs.definition_unknown}
-    named = {one.__name__ for one in {*BY_BUTTON, *IN_INBOX, *alone}}
-    assert named | {"store_refuses_writes", "waiting_for"} == {one.value for one in Cause}
-    assert {one.__name__ for one in stuck_runs.CAUSES} == named
+    named = {item.__name__ for item in {*BY_BUTTON, *IN_INBOX, *alone}}
+    assert named | {"store_refuses_writes", "waiting_for"} == {item.value for item in Cause}
+    assert {item.__name__ for item in stuck_runs.CAUSES} == named

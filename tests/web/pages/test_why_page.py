@@ -50,15 +50,15 @@ async def test_each_cause_is_shown_with_its_sentence_evidence_and_what_helps(
     run = script(real)
     (finding,) = here.diagnosis.explain(run).findings
     assert finding.cause.value == script.__name__
-    told = text_of(page := await browser.get(f"/ui/why?run={run}"))
-    assert script.__name__.replace("_", " ") in told
-    assert finding.sentence[:100] in told
-    assert on_page(finding.remedy.sentence) in told
-    assert ("! stuck" if finding.stuck else "◷ waiting") in told
-    assert advised_command(finding.remedy) in told
+    text = text_of(page := await browser.get(f"/ui/why?run={run}"))
+    assert script.__name__.replace("_", " ") in text
+    assert finding.sentence[:100] in text
+    assert on_page(finding.remedy.sentence) in text
+    assert ("! stuck" if finding.stuck else "◷ waiting") in text
+    assert advised_command(finding.remedy) in text
     for name, value in finding.evidence.items():
         if isinstance(value, str) and name != "root":
-            assert value in told, name
+            assert value in text, name
     if finding.state is not None:
         assert f'href="/ui/runs/{run}?state={finding.state}"' in page
 
@@ -85,8 +85,8 @@ async def test_the_list_goes_on_at_a_link(browser: Browser, real: World) -> None
     while link:
         page = await browser.get(link)
         pages += page
-        found = re.search(r'<a href="([^"]+)" rel="next">', page)
-        link = "" if found is None else found[1].replace("&amp;", "&")
+        match = re.search(r'<a href="([^"]+)" rel="next">', page)
+        link = "" if match is None else match[1].replace("&amp;", "&")
     assert all(f'href="/ui/runs/{run}"' in pages for run in runs)
 
 
@@ -121,9 +121,9 @@ async def test_where_more_runs_are_blocked_than_are_shown_the_list_is_linked_to(
 
 async def test_one_state_that_waits_for_others_can_be_asked_about(browser: Browser, real: World) -> None:
     run = not_taken(real)
-    told = text_of(await browser.get(f"/ui/why?run={run}&state=B"))
-    assert "waiting for" in told
-    assert "a-gone" in told
+    text = text_of(await browser.get(f"/ui/why?run={run}&state=B"))
+    assert "waiting for" in text
+    assert "a-gone" in text
 
 
 async def test_a_run_that_is_over_and_a_run_that_there_is_not(browser: Browser, real: World) -> None:
@@ -135,9 +135,9 @@ async def test_a_run_that_is_over_and_a_run_that_there_is_not(browser: Browser, 
 
 async def test_a_server_without_runs_says_how_to_start_one(application: Application) -> None:
     visit = Visit(application=application, caller=bound("no-such-project"))
-    told = text_of(why_page(visit, {}))
-    assert "No run is under way" in told
-    assert "dcf run workflows/order_processing.json" in told
+    text = text_of(why_page(visit, {}))
+    assert "No run is under way" in text
+    assert "dcf run workflows/order_processing.json" in text
 
 
 async def test_hostile_text_is_shown_and_never_obeyed(browser: Browser, real: World) -> None:
@@ -156,7 +156,7 @@ def bound(project: str, *scopes: Scope) -> Caller:
 
 
 async def test_a_key_bound_to_a_project_sees_only_the_runs_of_it(here: Application, real: World) -> None:
-    own, other = (started(real, chain("A"), agents={"A": "a-1"}, project=one) for one in ("mine", "theirs"))
+    own, other = (started(real, chain("A"), agents={"A": "a-1"}, project=project) for project in ("mine", "theirs"))
     visit = Visit(application=here, caller=bound("mine"))
     page = why_page(visit, {})
     assert own in page

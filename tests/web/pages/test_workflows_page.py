@@ -41,14 +41,14 @@ def kept(application: Application, version: str = "1.0.0", name: str | None = No
     """The name of a workflow that was started, and the run."""
     name = name or f"w-{secrets.token_hex(4)}"
     document = {"workflow_name": name, "version": version, "asl": {"StartAt": "A", "States": {"A": TASK}}, **more}
-    told = acting(application).ask("start_run", workflow_json=document)
-    assert told["code"] == "ok", told
-    return name, told["workflow_id"]
+    answer = acting(application).ask("start_run", workflow_json=document)
+    assert answer["code"] == "ok", answer
+    return name, answer["workflow_id"]
 
 
 def fields_of(page: str) -> dict[str, str]:
-    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page)
-    return {name: unescape(value) for name, value in found if not name.startswith("_")}
+    findall = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page)
+    return {name: unescape(value) for name, value in findall if not name.startswith("_")}
 
 
 async def test_a_started_workflow_is_in_the_catalogue_and_found_by_its_words(
@@ -57,9 +57,9 @@ async def test_a_started_workflow_is_in_the_catalogue_and_found_by_its_words(
     name, _ = kept(application)
     other, _ = kept(application)
     assert f'<a href="/ui/workflows/{name}">{name}</a>' in await browser.get("/ui/workflows")
-    found = await browser.get(f"/ui/workflows?text={name}")
-    assert name in found
-    assert other not in text_of(found)
+    result = await browser.get(f"/ui/workflows?text={name}")
+    assert name in result
+    assert other not in text_of(result)
     assert "No workflow has these words" in text_of(await browser.get("/ui/workflows?text=nowherefound"))
 
 
@@ -116,10 +116,10 @@ async def test_a_pasted_document_is_validated_and_what_is_wrong_stands_at_its_li
     lines = re.findall(
         r'<li value="(\d+)" id="[^"]+" class="wrong"><code>([^<]+)</code>\s*(<p.+?)</li>', page, re.DOTALL
     )
-    told = {unescape(source).strip(): text for _, source, text in lines}
-    assert "no state" in told['"Next": "C"']
-    assert "Tsk" in told['"Type": "Tsk"']
-    assert "cannot be reached" in told['"B": {']
+    texts = {unescape(source).strip(): text for _, source, text in lines}
+    assert "no state" in texts['"Next": "C"']
+    assert "Tsk" in texts['"Type": "Tsk"']
+    assert "cannot be reached" in texts['"B": {']
     right = {"asl": {"StartAt": "A", "States": {"A": TASK}}}
     page = (await browser.post("/ui/validate", {"workflow_json": json.dumps(right)})).text
     assert "✔ It is valid." in page
@@ -159,8 +159,8 @@ def test_many_values_below_a_long_name_cost_no_more_than_others() -> None:
     lines = lines_of({"x" * 5_000: list(range(1_000)), "y": 1})
     assert sum(len(line.path or "") for line in lines) < 100
     path = f"/{'x' * 5_000}/7"
-    found = marked(lines, [{"path": path, "message": "m", "hint": "h"}])
-    assert [line.number for line in found if line.problems] == [1]
+    source_lines = marked(lines, [{"path": path, "message": "m", "hint": "h"}])
+    assert [line.number for line in source_lines if line.problems] == [1]
 
 
 def test_a_problem_below_a_name_with_hidden_characters_is_at_its_line() -> None:
@@ -170,8 +170,8 @@ def test_a_problem_below_a_name_with_hidden_characters_is_at_its_line() -> None:
 
 def test_a_problem_about_what_is_not_there_stands_at_what_is_around_it() -> None:
     problem = {"path": "/a/missing/0", "message": "m", "hint": "h"}
-    found = marked(lines_of({"a": {"b": 1}}), [problem])
-    assert [line.number for line in found if line.problems] == [2]
+    source_lines = marked(lines_of({"a": {"b": 1}}), [problem])
+    assert [line.number for line in source_lines if line.problems] == [2]
     assert marked(lines_of_text("x"), [problem])[0].problems == (problem,)
 
 

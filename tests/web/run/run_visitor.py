@@ -39,9 +39,9 @@ class Page:
 
     def part(self, name: str) -> "Page":
         """What is inside the first element of this class or name."""
-        found = re.search(rf'<(\w+)[^>]*(?:class="{name}[" ]|data-live="{name}")', self.html)
-        assert found is not None, name
-        return Page(_element(self.html[found.start() :], found[1]))
+        match = re.search(rf'<(\w+)[^>]*(?:class="{name}[" ]|data-live="{name}")', self.html)
+        assert match is not None, name
+        return Page(_element(self.html[match.start() :], match[1]))
 
     def has(self, *texts: str) -> bool:
         return all(text in self.text for text in texts)
@@ -54,10 +54,10 @@ def words(html: str) -> str:
 
 def _element(html: str, tag: str) -> str:
     depth = 0
-    for one in re.finditer(rf"<(/?){tag}\b", html):
-        depth += -1 if one[1] else 1
+    for match in re.finditer(rf"<(/?){tag}\b", html):
+        depth += -1 if match[1] else 1
         if depth == 0:
-            return html[: one.end()]
+            return html[: match.end()]
     return html
 
 

@@ -40,8 +40,8 @@ async def test_a_value_of_a_state_is_a_file_that_no_browser_shows_as_a_page(
 
 async def test_instructions_and_values_of_the_run_are_files_too(agents: World, visitor: Visitor) -> None:
     made = stories.held(agents, run_input={"n": 7})
-    told = await visitor.get(f"/ui/runs/{made.run}/value?state=Draft&part=instructions")
-    assert told.text == "Write about bees."
+    details = await visitor.get(f"/ui/runs/{made.run}/value?state=Draft&part=instructions")
+    assert details.text == "Write about bees."
     assert (await visitor.get(f"/ui/runs/{made.run}/value?part=input")).json() == {"n": 7}
 
 
@@ -55,9 +55,9 @@ async def test_what_there_is_not_is_no_file(agents: World, visitor: Visitor, que
 async def test_the_history_is_one_json_document(agents: World, visitor: Visitor) -> None:
     run = stories.long_chain(agents, 300, done=300)
     answer = await visitor.get(f"/ui/runs/{run}/history.json")
-    found = answer.json()
-    assert (found["workflow_id"], len(found["events"])) == (run, len(agents.events(run)))
-    assert [one["id"] for one in found["events"]] == [one.event_id for one in agents.events(run)]
+    document = answer.json()
+    assert (document["workflow_id"], len(document["events"])) == (run, len(agents.events(run)))
+    assert [event["id"] for event in document["events"]] == [event.event_id for event in agents.events(run)]
     assert answer.headers["content-disposition"] == f'attachment; filename="{run}-history.json"'
 
 

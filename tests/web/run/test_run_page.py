@@ -43,9 +43,9 @@ async def test_the_head_says_how_a_run_stands_how_far_it_is_and_why_it_does_not_
     agents: World, visitor: Visitor
 ) -> None:
     head = (await visitor.run(stories.held(agents).run)).part("head")
-    found = facts(head.part("facts"))
-    assert (found["states"], found["attempts"]) == ("1 of 2 ended", "2")
-    assert {"created", "running for"} <= found.keys()
+    worktree_facts = facts(head.part("facts"))
+    assert (worktree_facts["states"], worktree_facts["attempts"]) == ("1 of 2 ended", "2")
+    assert {"created", "running for"} <= worktree_facts.keys()
     assert 'aria-label="Progress: 1 succeeded, 1 running"' in head.html
     assert head.has("▶ running", "Now:")
 
@@ -126,8 +126,8 @@ async def test_states_in_a_parallel_are_links_and_those_in_a_map_lead_to_its_ite
     view = (await visitor.run(stories.nested(agents))).part("view")
     alone = await visitor.page(next(link for text, link in view.links.items() if "Alone" in text))
     assert alone.part("panel").has("Deep/1/Alone")
-    one = await visitor.page(next(link for text, link in view.links.items() if text.startswith("One")))
-    assert one.part("view").has("Map, 2 iterations")
+    page = await visitor.page(next(link for text, link in view.links.items() if text.startswith("One")))
+    assert page.part("view").has("Map, 2 iterations")
 
 
 async def test_the_timeline_shows_tries_that_failed_and_the_time_until_the_next(
@@ -172,9 +172,9 @@ async def test_idle_time_can_be_folded_and_unfolded_and_what_came_first_stays_fi
     assert "idle time, folded" not in page.html
     folded = await visitor.page(page.links["Fold idle time"])
     assert "idle time, folded" in folded.html
-    for one in (page, folded):
+    for item in (page, folded):
         begins = [
-            float(x) for x in re.findall(r'<rect class="seg working[^>]* x="([0-9.]+)"', one.part("timeline").html)
+            float(x) for x in re.findall(r'<rect class="seg working[^>]* x="([0-9.]+)"', item.part("timeline").html)
         ]
         assert begins == sorted(begins)
         assert len(begins) == 2
@@ -206,11 +206,11 @@ async def test_events_are_filtered_by_state_and_type_and_shown_as_they_are_store
     agents: World, visitor: Visitor
 ) -> None:
     run = stories.held(agents).run
-    found = await visitor.run(run, tab="events", type="LeaseAcquired")
-    assert len(re.findall("<tr data-key", found.html)) == 2
-    one = await visitor.run(run, tab="events", type="LeaseAcquired", state="Draft")
-    assert len(re.findall("<tr data-key", one.html)) == 1
-    view = one.part("view").html
+    finished = await visitor.run(run, tab="events", type="LeaseAcquired")
+    assert len(re.findall("<tr data-key", finished.html)) == 2
+    item = await visitor.run(run, tab="events", type="LeaseAcquired", state="Draft")
+    assert len(re.findall("<tr data-key", item.html)) == 1
+    view = item.part("view").html
     raw = json.loads(Page(view[view.index("<pre>") : view.index("</pre>")]).text)
     assert (raw["type"], raw["state"], raw["owner"]) == ("LeaseAcquired", "Draft", "ann")
     assert (await visitor.run(run, tab="events", type="Nonsense")).has("No event is like that")
@@ -226,7 +226,7 @@ async def test_events_come_in_pages_that_lead_to_and_fro(agents: World, visitor:
     pages = [await visitor.run(run, tab="events")]
     while "Older events" in pages[-1].links:
         pages.append(await visitor.page(pages[-1].links["Older events"]))
-    seen = [one for page in pages for one in ids(page)]
+    seen = [item for page in pages for item in ids(page)]
     assert len(seen) == len(set(seen)) == total
     assert len(pages) > 2
     back = await visitor.page(pages[2].links["Newer events"])
@@ -282,10 +282,10 @@ async def test_an_iteration_whose_failure_was_caught_has_succeeded(agents: World
 
 async def test_the_panel_says_who_holds_a_state_and_what_it_is_to_do(agents: World, visitor: Visitor) -> None:
     panel = (await visitor.run(stories.held(agents).run, state="Draft")).part("panel")
-    found = facts(panel)
-    assert found["assigned to"] == "ann"
-    assert found["now"].startswith("held by ann, 59 min")
-    assert found["skills"] == "skill://style@1.0.0"
+    worktree_facts = facts(panel)
+    assert worktree_facts["assigned to"] == "ann"
+    assert worktree_facts["now"].startswith("held by ann, 59 min")
+    assert worktree_facts["skills"] == "skill://style@1.0.0"
     assert panel.has("Instructions Write about bees.", '"topic": "bees"')
 
 
@@ -359,7 +359,7 @@ async def test_every_link_of_every_tab_leads_to_a_page_that_is_there(
     agents: World, visitor: Visitor, story: str
 ) -> None:
     run = getattr(stories, story)(agents)
-    state = next(path for path, one in agents.every_doc(run).items() if one.attempts or one.scope)
+    state = next(path for path, doc in agents.every_doc(run).items() if doc.attempts or doc.scope)
     links = {
         link
         for tab in (*({"tab": tab} for tab in TABS), {"tab": "table", "inside": "Each" if story == "mapped" else ""})

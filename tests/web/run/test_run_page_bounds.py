@@ -45,14 +45,14 @@ def counted(application: Application) -> Iterator[Cost]:
     counting = CountingPool(plain)
     idle, connections._idle = connections._idle, []
     connections._pool = counting
-    found = Cost()
+    cost = Cost()
     try:
-        yield found
+        yield cost
     finally:
-        for one in connections._idle:
-            counting.release(one)
+        for item in connections._idle:
+            counting.release(item)
         connections._pool, connections._idle = plain, idle
-        found.packets, found.traffic = counting.packets, sum(counting.traffic)
+        cost.packets, cost.traffic = counting.packets, sum(counting.traffic)
 
 
 def _connections(application: Application) -> Connections:

@@ -43,9 +43,9 @@ def lease(left_s: int) -> Lease:
 
 
 def test_who_holds_a_state_is_said_with_the_time_that_is_left() -> None:
-    held = view(status=Status.RUNNING, attempts=2, lease=lease(30))
-    assert holding(held, NOW) == "held by agent-7, 30.0 s left"
-    assert spoken(held, NOW) == "Review: running, attempt 2, held by agent-7"
+    leased = view(status=Status.RUNNING, attempts=2, lease=lease(30))
+    assert holding(leased, NOW) == "held by agent-7, 30.0 s left"
+    assert spoken(leased, NOW) == "Review: running, attempt 2, held by agent-7"
 
 
 def test_a_lease_that_ran_out_is_said_to_be_lost_and_since_when() -> None:

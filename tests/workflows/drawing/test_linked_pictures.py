@@ -30,12 +30,12 @@ def linked(graph: Graph, chosen: str | None = None, **names: str) -> str:
 def test_every_state_is_in_one_link_which_holds_no_other(document: Document) -> None:
     graph = graph_of(document)
     tree = ET.fromstring(linked(graph))
-    found = [
-        [one.attrib["data-state"] for one in link.iter() if "data-state" in one.attrib]
+    result = [
+        [item.attrib["data-state"] for item in link.iter() if "data-state" in item.attrib]
         for link in tree.iter()
         if link.tag.endswith("}a")
     ]
-    assert sorted(found) == sorted([node.path] for node in nodes_in(graph) if node.path)
+    assert sorted(result) == sorted([node.path] for node in nodes_in(graph) if node.path)
 
 
 def test_the_boxes_of_a_linked_picture_are_those_of_the_plain_one() -> None:
@@ -48,11 +48,11 @@ def test_the_boxes_of_a_linked_picture_are_those_of_the_plain_one() -> None:
 
 
 def test_arrow_keys_have_the_ways_of_the_workflow() -> None:
-    found = following(graph_of(loop()))
-    assert found["Work"] == ("Check",)
-    assert set(found["Enough"]) == {"Finish", "Work"}
+    result = following(graph_of(loop()))
+    assert result["Work"] == ("Check",)
+    assert set(result["Enough"]) == {"Finish", "Work"}
     assert following(graph_of(NESTED))["P"] == ("P/0/L", "P/1/M")
-    ways = [json.loads(unescape(one)) for one in re.findall('data-next="([^"]*)"', linked(graph_of(fan(3))))]
+    ways = [json.loads(unescape(item)) for item in re.findall('data-next="([^"]*)"', linked(graph_of(fan(3))))]
     assert ["Pick"] in ways
 
 
@@ -77,5 +77,5 @@ def test_a_part_leaves_out_what_is_inside_a_node_that_is_too_large_alone() -> No
     graph = graph_of(workflow({"P": parallel(inner, {"L": task()}, following="Q"), "Q": task()}))
     (node,) = [node for node in part_of(graph, 0, 20).graph.nodes if node.path == "P"]
     assert node.groups == ()
-    (kept,) = [node for node in part_of(graph, 0, 40).graph.nodes if node.path == "P"]
-    assert len(kept.groups) == 2
+    (stored,) = [node for node in part_of(graph, 0, 40).graph.nodes if node.path == "P"]
+    assert len(stored.groups) == 2

@@ -116,12 +116,12 @@ def panels(panel: Panel) -> Iterator[Panel]:
             yield from panels(inner)
 
 
-def overlap(one: Rect, other: Rect) -> bool:
+def overlap(first: Rect, other: Rect) -> bool:
     return (
-        one.x < other.x + other.width
-        and other.x < one.x + one.width
-        and one.y < other.y + other.height
-        and other.y < one.y + one.height
+        first.x < other.x + other.width
+        and other.x < first.x + first.width
+        and first.y < other.y + other.height
+        and other.y < first.y + first.height
     )
 
 
@@ -177,10 +177,10 @@ def crosses(points: Any, rect: Rect) -> bool:
 @settings(max_examples=30)
 @given(machines())
 def test_the_same_machine_gives_the_same_picture(document: Json) -> None:
-    one, other = compiled(document), compiled(document)
-    assert draw_svg(one) == draw_svg(other)
-    assert draw_mermaid(one) == draw_mermaid(other)
-    assert draw_text(one) == draw_text(other)
+    first, other = compiled(document), compiled(document)
+    assert draw_svg(first) == draw_svg(other)
+    assert draw_mermaid(first) == draw_mermaid(other)
+    assert draw_text(first) == draw_text(other)
 
 
 def test_a_picture_is_as_large_as_what_is_in_it() -> None:

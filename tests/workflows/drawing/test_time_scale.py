@@ -18,7 +18,7 @@ def test_later_times_are_never_further_left_and_the_ends_are_the_ends(
 ) -> None:
     line = scale(0, 10**9, busy, folded=folded)
     places = [line.place(at) for at in sorted(times)]
-    assert all(one <= other + 1e-6 for one, other in pairwise(places))
+    assert all(first <= other + 1e-6 for first, other in pairwise(places))
     assert (line.place(0), round(line.place(10**9), 6)) == (0, WIDTH)
 
 

@@ -12,32 +12,32 @@ BEGAN = 1_795_000_000 * SECOND
 Told = tuple[float, str, str | None, dict[str, Json]]
 
 
-def at(when: float, what: str, state: str | None = None, **data: Json) -> Told:
-    return when, what, state, data
+def at(when: float, subject: str, state: str | None = None, **data: Json) -> Told:
+    return when, subject, state, data
 
 
 def folded(
     *events: Told, kinds: dict[str, str | None] | None = None, expired: dict[str, int] | None = None
 ) -> Timeline:
     documents = [
-        {"at": to_text(BEGAN + int(when * SECOND)), "type": what, "state": state, **data}
-        for when, what, state, data in events
+        {"at": to_text(BEGAN + int(when * SECOND)), "type": subject, "state": state, **data}
+        for when, subject, state, data in events
     ]
-    found = timeline(documents, kinds, expired)
-    assert found is not None
-    return found
+    result = timeline(documents, kinds, expired)
+    assert result is not None
+    return result
 
 
-def spans(found: Timeline, state: str) -> list[tuple[str, float, float | None, str | None]]:
-    row = next(row for row in found.rows if row.state == state)
+def spans(timeline: Timeline, state: str) -> list[tuple[str, float, float | None, str | None]]:
+    row = next(row for row in timeline.rows if row.state == state)
     return [
         (
-            one.phase.value,
-            (one.start - BEGAN) / SECOND,
-            None if one.end is None else (one.end - BEGAN) / SECOND,
-            one.outcome,
+            segment.phase.value,
+            (segment.start - BEGAN) / SECOND,
+            None if segment.end is None else (segment.end - BEGAN) / SECOND,
+            segment.outcome,
         )
-        for one in row.segments
+        for segment in row.segments
     ]
 
 
@@ -45,24 +45,24 @@ STARTED = (at(0, "RunCreated"), at(0, "StateEntered", "A", epoch=1), at(2, "RunS
 
 
 def test_a_state_waits_for_its_run_is_ready_and_is_worked_on() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(5, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(9, "StateSucceeded", "A", epoch=2),
         at(9, "RunSucceeded"),
     )
-    assert spans(found, "A") == [
+    assert spans(result, "A") == [
         ("waiting", 0, 2, None),
         ("ready", 2, 5, None),
         ("working", 5, 9, "succeeded"),
     ]
-    work = found.rows[0].segments[-1]
-    assert (work.agent, work.attempt, found.rows[0].outcome) == ("ann", 1, "succeeded")
-    assert found.end == BEGAN + 9 * SECOND
+    work = result.rows[0].segments[-1]
+    assert (work.agent, work.attempt, result.rows[0].outcome) == ("ann", 1, "succeeded")
+    assert result.end == BEGAN + 9 * SECOND
 
 
 def test_each_try_is_a_segment_and_backing_off_ends_when_agents_are_called_again() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(4, "StateRetried", "A", epoch=7, retry=1),
@@ -72,7 +72,7 @@ def test_each_try_is_a_segment_and_backing_off_ends_when_agents_are_called_again
         at(10, "StateFailed", "A", epoch=8),
         at(10, "RunFailed", "A"),
     )
-    assert spans(found, "A")[2:] == [
+    assert spans(result, "A")[2:] == [
         ("working", 3, 4, "failed"),
         ("backing_off", 4, 8, None),
         ("ready", 8, 9, None),
@@ -81,18 +81,18 @@ def test_each_try_is_a_segment_and_backing_off_ends_when_agents_are_called_again
 
 
 def test_an_agent_that_is_taken_over_counts_as_lost_from_when_it_was_heard_last() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(6, "LeaseRenewed", "A", epoch=2),
         at(20, "LeaseAcquired", "A", epoch=3, owner="bob", attempt=2, takeover=True),
     )
-    assert spans(found, "A")[2:] == [
+    assert spans(result, "A")[2:] == [
         ("working", 3, 6, "lost_lease"),
         ("lost_lease", 6, 20, None),
         ("working", 20, None, None),
     ]
-    assert found.end is None
+    assert result.end is None
 
 
 @rows(
@@ -117,14 +117,14 @@ def test_an_agent_that_is_taken_over_counts_as_lost_from_when_it_was_heard_last(
 def test_a_lease_is_lost_after_its_last_known_end_unless_its_agent_was_heard_later(
     signs: list[Told], lost_at: float
 ) -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1, ttl_s=10),
         *signs,
         at(20, "LeaseAcquired", "A", epoch=3, owner="bob", attempt=2, takeover=True, ttl_s=5),
         at(30, "LeaseAcquired", "A", epoch=4, owner="cid", attempt=3, takeover=True, ttl_s=5),
     )
-    assert spans(found, "A")[2:] == [
+    assert spans(result, "A")[2:] == [
         ("working", 3, lost_at, "lost_lease"),
         ("lost_lease", lost_at, 20, None),
         ("working", 20, 25, "lost_lease"),
@@ -134,14 +134,14 @@ def test_a_lease_is_lost_after_its_last_known_end_unless_its_agent_was_heard_lat
 
 
 def test_a_lease_whose_length_is_not_told_was_lost_when_its_agent_was_heard_last() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1, ttl_s=10),
         at(20, "LeaseAcquired", "A", epoch=3, owner="bob", attempt=2, takeover=True),
         at(22, "LeaseRenewed", "A", epoch=3),
         at(40, "LeaseAcquired", "A", epoch=4, owner="cid", attempt=3, takeover=True),
     )
-    assert spans(found, "A")[4:6] == [("working", 20, 22, "lost_lease"), ("lost_lease", 22, 40, None)]
+    assert spans(result, "A")[4:6] == [("working", 20, 22, "lost_lease"), ("lost_lease", 22, 40, None)]
 
 
 def due_at(when: float) -> str:
@@ -150,14 +150,14 @@ def due_at(when: float) -> str:
 
 def backed_off(*events: Told, kind: str | None = None) -> list[tuple[str, float, float | None, str | None]]:
     """A state that failed at 4, to be tried again at 8."""
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1, ttl_s=10),
         at(4, "StateRetried", "A", epoch=7, retry=1, not_before=due_at(8)),
         *events,
         kinds={"A": kind},
     )
-    segments = spans(found, "A")
+    segments = spans(result, "A")
     return segments[[phase for phase, *_ in segments].index("backing_off") :]
 
 
@@ -188,8 +188,8 @@ def test_a_state_that_is_due_in_a_paused_run_waits_for_the_run() -> None:
 
 
 def test_who_is_told_or_takes_the_state_earlier_ends_backing_off() -> None:
-    told = backed_off(at(5, "NotificationSent", "A", epoch=7), at(9, "RunCancelled"))
-    assert told == [("backing_off", 4, 5, None), ("ready", 5, 9, None)]
+    details = backed_off(at(5, "NotificationSent", "A", epoch=7), at(9, "RunCancelled"))
+    assert details == [("backing_off", 4, 5, None), ("ready", 5, 9, None)]
     taken = backed_off(at(6, "LeaseAcquired", "A", epoch=8, owner="bob", attempt=2), at(9, "RunCancelled"))
     assert taken == [("backing_off", 4, 6, None), ("working", 6, 9, "cancelled")]
 
@@ -204,14 +204,14 @@ def test_a_state_that_no_agent_takes_waits_when_its_next_try_is_due() -> None:
 
 def test_an_agent_that_was_not_followed_counts_as_lost_from_its_leases_end() -> None:
     begun = (*STARTED, at(5, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1))
-    found = folded(*begun, expired={"A": BEGAN + 8 * SECOND, "never heard of": BEGAN})
-    assert spans(found, "A")[2:] == [("working", 5, 8, "lost_lease"), ("lost_lease", 8, None, None)]
+    result = folded(*begun, expired={"A": BEGAN + 8 * SECOND, "never heard of": BEGAN})
+    assert spans(result, "A")[2:] == [("working", 5, 8, "lost_lease"), ("lost_lease", 8, None, None)]
     over = folded(*begun, at(7, "StateSucceeded", "A", epoch=2), expired={"A": BEGAN + 8 * SECOND})
     assert spans(over, "A")[2:] == [("working", 5, 7, "succeeded")], "what is done was not lost"
 
 
 def test_a_released_state_is_ready_again_and_waits_while_its_run_is_paused() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(4, "LeaseReleased", "A", epoch=2),
@@ -219,7 +219,7 @@ def test_a_released_state_is_ready_again_and_waits_while_its_run_is_paused() -> 
         at(7, "RunResumed"),
         at(8, "RunCancelled"),
     )
-    assert spans(found, "A")[2:] == [
+    assert spans(result, "A")[2:] == [
         ("working", 3, 4, "released"),
         ("ready", 4, 5, None),
         ("waiting", 5, 7, None),
@@ -228,30 +228,30 @@ def test_a_released_state_is_ready_again_and_waits_while_its_run_is_paused() -> 
 
 
 def test_a_reassigned_state_is_ready_again_and_a_resolved_one_has_ended() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(4, "StateResolved", "A", epoch=3, how="assign", held_by="ann"),
         at(6, "StateResolved", "A", epoch=4, how="skip"),
     )
-    assert spans(found, "A")[2:] == [("working", 3, 4, "resolved"), ("ready", 4, 6, None)]
-    assert found.rows[0].outcome == "skipped"
+    assert spans(result, "A")[2:] == [("working", 3, 4, "resolved"), ("ready", 4, 6, None)]
+    assert result.rows[0].outcome == "skipped"
 
 
 def test_a_state_that_handed_its_token_on_waits_until_that_comes_back() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(4, "CallbackAwaited", "A", epoch=2),
         at(9, "StateConcluded", "A", epoch=2, how="output"),
     )
-    assert spans(found, "A")[2:] == [("working", 3, 4, "handed_on"), ("waiting", 4, 9, None)]
-    assert found.rows[0].outcome == "succeeded"
+    assert spans(result, "A")[2:] == [("working", 3, 4, "handed_on"), ("waiting", 4, 9, None)]
+    assert result.rows[0].outcome == "succeeded"
 
 
 def test_states_that_no_agent_takes_wait() -> None:
-    found = folded(*STARTED, at(3, "StateEntered", "W"), at(8, "StateSucceeded", "W"), kinds={"W": "Wait"})
-    assert spans(found, "W") == [("waiting", 3, 8, None)]
+    result = folded(*STARTED, at(3, "StateEntered", "W"), at(8, "StateSucceeded", "W"), kinds={"W": "Wait"})
+    assert spans(result, "W") == [("waiting", 3, 8, None)]
 
 
 def test_the_workflow_tells_which_states_wait_by_themselves() -> None:
@@ -280,14 +280,14 @@ def test_the_workflow_tells_which_states_wait_by_themselves() -> None:
 
 
 def test_what_an_ended_run_left_is_over_and_skipped_states_have_a_row() -> None:
-    found = folded(
+    result = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),
         at(4, "RunCancelled"),
         at(5, "StatesSkipped", states=["B"]),
     )
-    assert spans(found, "A")[-1] == ("working", 3, 4, "cancelled")
-    assert (found.rows[1].state, found.rows[1].outcome, found.rows[1].segments) == ("B", "skipped", ())
+    assert spans(result, "A")[-1] == ("working", 3, 4, "cancelled")
+    assert (result.rows[1].state, result.rows[1].outcome, result.rows[1].segments) == ("B", "skipped", ())
 
 
 def test_a_history_of_nothing_has_no_timeline() -> None:
@@ -296,11 +296,11 @@ def test_a_history_of_nothing_has_no_timeline() -> None:
 
 
 def test_a_trace_has_a_thread_for_each_state_and_an_event_for_each_segment() -> None:
-    found = folded(*STARTED, at(5, "LeaseAcquired", "A", owner="ann", attempt=1), at(9, "RunPaused"))
-    events = chrome_trace(found, "run-1")["traceEvents"]
-    names = {one["args"]["name"] for one in events if one["name"] in {"process_name", "thread_name"}}
+    timeline = folded(*STARTED, at(5, "LeaseAcquired", "A", owner="ann", attempt=1), at(9, "RunPaused"))
+    events = chrome_trace(timeline, "run-1")["traceEvents"]
+    names = {event["args"]["name"] for event in events if event["name"] in {"process_name", "thread_name"}}
     assert names == {"run-1", "A"}
-    spans_of = [(one["name"], one["ts"], one["dur"]) for one in events if one["ph"] == "X"]
+    spans_of = [(event["name"], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
     assert spans_of == [
         ("waiting", 0, 2 * SECOND),
         ("ready", 2 * SECOND, 3 * SECOND),

@@ -199,8 +199,8 @@ def test_a_state_that_is_tried_again_is_entered_once(kind: str) -> None:
     state = {"Type": kind, **bodies[kind], "Retry": [{"ErrorEquals": ["States.ALL"]}], "End": True}
     broken = [{"error": "X"}] * 2
     answer = _run({"S": state}, [1], {"S": broken, "I": broken})
-    told = [event["event"] for event in answer["trace"] if event["state"] == "S"]
-    assert (answer["status"], told) == ("SUCCEEDED", ["entered", "retried", "retried", "exited"])
+    events = [event["event"] for event in answer["trace"] if event["state"] == "S"]
+    assert (answer["status"], events) == ("SUCCEEDED", ["entered", "retried", "retried", "exited"])
 
 
 def test_a_scope_that_is_tried_again_is_entered_once_although_a_pause_came_before_it() -> None:
@@ -209,8 +209,8 @@ def test_a_scope_that_is_tried_again_is_entered_once_although_a_pause_came_befor
     retry = [{"ErrorEquals": ["States.ALL"]}]
     states[f"P{AT_ONCE}"] = {"Type": "Parallel", "Branches": [inner], "Retry": retry, "End": True}
     answer = _run(states, mocks={"I": [{"error": "X"}]})
-    told = [event["event"] for event in answer["trace"] if event["type"] == "Parallel"]
-    assert (answer["status"], told) == ("SUCCEEDED", ["entered", "retried", "exited"])
+    events = [event["event"] for event in answer["trace"] if event["type"] == "Parallel"]
+    assert (answer["status"], events) == ("SUCCEEDED", ["entered", "retried", "exited"])
 
 
 def test_a_failure_without_a_name_or_a_cause_has_neither() -> None:
@@ -255,15 +255,17 @@ def test_an_output_that_is_given_for_a_task_must_match_its_schema() -> None:
 
 
 def test_what_a_task_tells_its_worker_changes_nothing_of_how_a_machine_runs() -> None:
-    told = {"Instructions": "{% $states.input %}", "OutputSchema": True, "Errors": ["Late"], "Skills": ["skill://a"]}
+    details = {"Instructions": "{% $states.input %}", "OutputSchema": True, "Errors": ["Late"], "Skills": ["skill://a"]}
     rule = [{"ErrorEquals": ["Late"], "IntervalSeconds": 1}]
     task = {"Type": "Task", "Parameters": {"a.$": "$.n"}, "ResultPath": "$.got", "Retry": rule, "End": True}
     inner = {"StartAt": "B", "States": {"B": task}}
     mocks: Any = {"B": [{"error": "Late"}, {"output": 1}, {"output": 2}]}
     plain, own = (
         simulate(
-            {"StartAt": "A", "States": {"A": {"Type": "Map", "ItemProcessor": one, "End": True}}}, [{"n": 1}], mocks
+            {"StartAt": "A", "States": {"A": {"Type": "Map", "ItemProcessor": item_processor, "End": True}}},
+            [{"n": 1}],
+            mocks,
         )
-        for one in (inner, {"StartAt": "B", "States": {"B": task | told}})
+        for item_processor in (inner, {"StartAt": "B", "States": {"B": task | details}})
     )
     assert plain == own

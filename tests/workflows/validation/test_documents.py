@@ -54,7 +54,7 @@ def judged(base: Path, workflow: Json, **options: Json) -> Validation:
 
 
 def codes(verdict: Validation) -> set[tuple[str, str]]:
-    return {(one.path, one.code) for one in verdict.problems}
+    return {(problem.path, problem.code) for problem in verdict.problems}
 
 
 def test_a_good_document_is_valid_as_text_and_as_a_native_value(base: Path) -> None:
@@ -80,7 +80,7 @@ def test_each_import_is_recorded_with_the_digest_of_what_was_read(base: Path) ->
 def test_what_is_no_json_has_exit_code_4(base: Path, text: str) -> None:
     verdict = judged(base, text)
     assert verdict.exit_code == 4
-    assert [one.stage for one in verdict.problems] == ["input"]
+    assert [problem.stage for problem in verdict.problems] == ["input"]
 
 
 @rows(
@@ -100,7 +100,7 @@ def test_a_document_of_the_wrong_form_has_exit_code_1(base: Path, change: Json, 
     verdict = judged(base, document(**change))
     assert verdict.exit_code == 1
     assert (path, code) in codes(verdict)
-    assert len(verdict.schema_errors) == sum(one.stage == "schema" for one in verdict.problems)
+    assert len(verdict.schema_errors) == sum(problem.stage == "schema" for problem in verdict.problems)
     assert any(line.startswith(f"{path[1:]}: ") for line in verdict.schema_errors)
 
 
@@ -110,7 +110,7 @@ def test_a_document_that_is_no_object_is_a_matter_of_form(base: Path) -> None:
 
 def test_what_the_schema_says_the_language_does_not_repeat(base: Path) -> None:
     verdict = judged(base, document(asl=machine(A={**TASK, "Next": 5})))
-    assert [one.stage for one in verdict.problems if one.path == "/asl/States/A/Next"] == ["schema"]
+    assert [problem.stage for problem in verdict.problems if problem.path == "/asl/States/A/Next"] == ["schema"]
 
 
 @pytest.mark.parametrize(
@@ -181,12 +181,17 @@ def test_skills_of_a_task_are_looked_up_as_those_of_its_binding_are(base: Path) 
 
 
 def test_the_schema_of_documents_knows_what_a_task_tells_its_worker(base: Path) -> None:
-    told = {"Instructions": "Do it.", "OutputSchema": {"type": "object"}, "Errors": ["Late"], "Skills": ["Sum@1.0.0"]}
-    told["Areas"] = ["src/**"]
-    assert judged(base, document(asl=machine(A={**TASK, **told, "End": True}))).ok
+    details = {
+        "Instructions": "Do it.",
+        "OutputSchema": {"type": "object"},
+        "Errors": ["Late"],
+        "Skills": ["Sum@1.0.0"],
+    }
+    details["Areas"] = ["src/**"]
+    assert judged(base, document(asl=machine(A={**TASK, **details, "End": True}))).ok
     wrong = {"Instructions": 1, "OutputSchema": "object", "Errors": "Late", "Skills": [""], "Areas": "src"}
     verdict = judged(base, document(asl=machine(A={**TASK, **wrong, "End": True})))
-    assert {one.path for one in verdict.problems if one.stage == "schema"} == {
+    assert {problem.path for problem in verdict.problems if problem.stage == "schema"} == {
         *(f"/asl/States/A/{name}" for name in ("Instructions", "OutputSchema", "Errors", "Areas")),
         "/asl/States/A/Skills/0",
     }
@@ -226,7 +231,7 @@ def test_a_binding_without_an_agent_and_one_that_names_two_are_refused(base: Pat
     ):
         task = {"Type": "Task", "AgentBinding": binding, "End": True}
         verdict = judged(base, document(af_imports=[{"uri": "two.af"}], asl=machine(A=task)))
-        assert [one.code for one in verdict.problems] == [code]
+        assert [problem.code for problem in verdict.problems] == [code]
 
 
 def test_an_agent_that_two_files_bring_is_a_warning(base: Path) -> None:
@@ -256,7 +261,7 @@ def test_the_graph_is_summed_up_as_the_seed_asks(base: Path) -> None:
 def test_all_stages_report_at_once_and_the_first_decides_the_exit_code(base: Path) -> None:
     task = {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "nobody"}}, "Next": "Gone"}
     verdict = judged(base, document(surplus=1, af_imports=[{"uri": "gone.af"}], asl=machine(A=task)))
-    assert [one.stage for one in verdict.problems] == ["schema", "imports", "references", "graph"]
+    assert [problem.stage for problem in verdict.problems] == ["schema", "imports", "references", "graph"]
     assert verdict.exit_code == 1
 
 
@@ -332,9 +337,9 @@ def test_plain_asl_is_judged_without_the_schema_and_a_document_without_its_impor
     assert validate(machine(A={"Type": "Task", "End": True})) == {"ok": True, "exit_code": 0, "problems": []}
     assert validate(document(af_imports=[{"uri": "gone.af"}]))["ok"]
     assert validate(document(surplus=1))["exit_code"] == 1
-    found = validate(json.dumps(machine(A={"Type": "Task", "Next": "B"})))
-    assert found["exit_code"] == 3
-    assert found["problems"][0].keys() == {"path", "code", "message", "hint", "stage"}
+    conversation = validate(json.dumps(machine(A={"Type": "Task", "Next": "B"})))
+    assert conversation["exit_code"] == 3
+    assert conversation["problems"][0].keys() == {"path", "code", "message", "hint", "stage"}
     assert validate("{")["exit_code"] == 4
 
 
@@ -372,4 +377,4 @@ def test_whatever_is_changed_in_a_document_a_verdict_comes_back(states: Json, na
     changed = document(asl={"StartAt": "A", "States": states | {"A": {**TASK, name: value}}}) | {name: value}
     verdict = validate_document(changed, imports_base_dir=Path("/nowhere"), skills_base_dir=Path("/nowhere"))
     assert verdict.exit_code in range(1, 5)
-    assert all(one.message.endswith((".", "?")) and one.hint.endswith(".") for one in verdict.problems)
+    assert all(problem.message.endswith((".", "?")) and problem.hint.endswith(".") for problem in verdict.problems)

@@ -11,9 +11,9 @@ IN = {"Type": "Task", "End": True}
 
 def warnings(**fields: Any) -> list[str]:
     state = {"Type": "Task", "End": True, **fields}
-    found = validate_machine({"StartAt": "Put", "States": {"Put": state}})
-    assert found.problems == ()
-    return [warning for warning in found.warnings if "no agent" not in warning]
+    validation = validate_machine({"StartAt": "Put", "States": {"Put": state}})
+    assert validation.problems == ()
+    return [warning for warning in validation.warnings if "no agent" not in warning]
 
 
 def big(**fields: Any) -> dict[str, Any]:

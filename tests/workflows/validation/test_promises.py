@@ -29,9 +29,9 @@ def warnings(price: dict[str, Json], language: str = "JSONPath", **states: Any) 
     for name, state in states.items():
         is_over = state["Type"] in ("Succeed", "Fail") or not {"Next", "End", "Choices"}.isdisjoint(state)
         ends[name] = state if is_over else {**state, "End": True}
-    found = validate_machine({"QueryLanguage": language, "StartAt": "Price", "States": {"Price": first, **ends}})
-    assert found.problems == ()
-    return [one for one in found.warnings if "OutputSchema" in one]
+    validation = validate_machine({"QueryLanguage": language, "StartAt": "Price", "States": {"Price": first, **ends}})
+    assert validation.problems == ()
+    return [warning for warning in validation.warnings if "OutputSchema" in warning]
 
 
 def after(price: dict[str, Json], language: str = "JSONPath", **ship: Json) -> list[str]:
@@ -40,15 +40,15 @@ def after(price: dict[str, Json], language: str = "JSONPath", **ship: Json) -> l
 
 
 def test_a_field_that_the_schema_rules_out_is_reported_with_place_and_suggestion() -> None:
-    (told,) = after({}, Parameters={"sum.$": "$.totl"})
-    place, said = told.split(": ", 1)
+    (details,) = after({}, Parameters={"sum.$": "$.totl"})
+    place, text = details.split(": ", 1)
     assert place == "/States/Ship/Parameters/sum.$"
-    assert said == "State 'Ship' reads $.totl, which the OutputSchema of 'Price' rules out: did you mean 'total'?"
+    assert text == "State 'Ship' reads $.totl, which the OutputSchema of 'Price' rules out: did you mean 'total'?"
 
 
 def test_what_nothing_looks_like_is_told_with_what_there_is() -> None:
-    (told,) = after({}, "JSONata", Arguments="{% $states.input.shipping %}")
-    assert told.endswith("rules out; it has total, lines, note, buyer.")
+    (details,) = after({}, "JSONata", Arguments="{% $states.input.shipping %}")
+    assert details.endswith("rules out; it has total, lines, note, buyer.")
 
 
 @rows(
@@ -101,14 +101,14 @@ def test_expressions_are_followed_as_far_as_they_are_written_out(expression: str
 
 def test_for_a_very_long_name_no_similar_one_is_sought() -> None:
     schema = {"properties": {"a" * 300: {}, "total": {}}, "additionalProperties": False}
-    (told,) = after({"OutputSchema": schema}, Parameters={"a.$": f"$.{'a' * 299}"})
-    assert "did you mean" not in told
-    assert "; it has aaa" in told
+    (details,) = after({"OutputSchema": schema}, Parameters={"a.$": f"$.{'a' * 299}"})
+    assert "did you mean" not in details
+    assert "; it has aaa" in details
 
 
 def test_a_field_that_is_neither_listed_nor_required_nor_ruled_out_is_not_promised() -> None:
-    (told,) = after({"OutputSchema": OPEN}, Parameters={"a.$": "$.totl"})
-    assert "does not list: did you mean 'total'?" in told
+    (details,) = after({"OutputSchema": OPEN}, Parameters={"a.$": "$.totl"})
+    assert "does not list: did you mean 'total'?" in details
     assert after({"OutputSchema": OPEN | {"required": ["totl"]}}, Parameters={"a.$": "$.totl"}) == []
 
 
@@ -131,12 +131,12 @@ def test_of_what_a_schema_leaves_open_nothing_is_said(schema: Json) -> None:
 
 
 def test_a_reader_of_the_result_itself_is_told_too() -> None:
-    (told,) = after({"ResultSelector": {"sum.$": "$.totl"}}, Parameters={})
-    assert told.startswith("/States/Price/ResultSelector/sum.$: State 'Price' reads $.totl")
-    (told,) = after({"Output": "{% $states.result.totl %}"}, "JSONata")
-    assert told.startswith("/States/Price/Output: State 'Price' reads $states.result.totl")
-    (told,) = after({"Assign": {"sum.$": "$.totl"}})
-    assert told.startswith("/States/Price/Assign/sum.$")
+    (details,) = after({"ResultSelector": {"sum.$": "$.totl"}}, Parameters={})
+    assert details.startswith("/States/Price/ResultSelector/sum.$: State 'Price' reads $.totl")
+    (details,) = after({"Output": "{% $states.result.totl %}"}, "JSONata")
+    assert details.startswith("/States/Price/Output: State 'Price' reads $states.result.totl")
+    (details,) = after({"Assign": {"sum.$": "$.totl"}})
+    assert details.startswith("/States/Price/Assign/sum.$")
 
 
 @rows(
@@ -183,15 +183,17 @@ def test_what_passes_through_other_states_is_followed() -> None:
         "Choose": {"Type": "Choice", "Choices": [{"Variable": "$.mark", "NumericEquals": 1, "Next": "Ship"}]},
         "Ship": {"Type": "Task", "Parameters": {"a.$": "$.mark", "b.$": "$.totl"}},
     }
-    (told,) = warnings({}, **states)
-    assert told.startswith("/States/Ship/Parameters/b.$")
+    (warning,) = warnings({}, **states)
+    assert warning.startswith("/States/Ship/Parameters/b.$")
 
 
 def test_variables_are_followed() -> None:
-    (told,) = after({"Assign": {"price": "{% $states.result %}"}}, "JSONata", Arguments="{% $price.totl + $other.x %}")
-    assert "reads $price.totl" in told
-    (told,) = after({"Assign": {"price.$": "$"}}, Parameters={"a.$": "$price.totl"})
-    assert "reads $price.totl" in told
+    (details,) = after(
+        {"Assign": {"price": "{% $states.result %}"}}, "JSONata", Arguments="{% $price.totl + $other.x %}"
+    )
+    assert "reads $price.totl" in details
+    (details,) = after({"Assign": {"price.$": "$"}}, Parameters={"a.$": "$price.totl"})
+    assert "reads $price.totl" in details
 
 
 def test_a_variable_that_is_assigned_elsewhere_too_is_not_judged() -> None:
@@ -213,8 +215,10 @@ def test_a_state_with_several_ways_in_is_told_only_if_it_fails_on_all_of_them() 
 def test_what_a_catch_leads_to_is_not_judged_by_the_result() -> None:
     price = {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Ship"}]}
     assert after(price, Parameters={"a.$": "$.Cause"}) == []
-    told = after({"Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "Ship"}]}, Parameters={})
-    assert told == []
+    details = after(
+        {"Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "Ship"}]}, Parameters={}
+    )
+    assert details == []
 
 
 def test_a_loop_that_adds_to_its_input_ends() -> None:
@@ -232,8 +236,8 @@ def test_what_is_known_stays_known_in_a_loop() -> None:
     rule = {"Variable": "$.total", "NumericEquals": 1, "Next": "Again"}
     choose = {"Type": "Choice", "Choices": [rule], "Default": "Ship"}
     ship = {"Type": "Task", "Parameters": {"a.$": "$.totl", "b.$": "$.mark"}}
-    (told,) = warnings({}, Choose=choose, Again=again, Ship=ship)
-    assert "reads $.totl" in told
+    (warning,) = warnings({}, Choose=choose, Again=again, Ship=ship)
+    assert "reads $.totl" in warning
 
 
 def test_a_choice_may_ask_whether_a_field_is_there() -> None:
@@ -246,21 +250,21 @@ def test_a_choice_may_ask_whether_a_field_is_there() -> None:
 
 
 def test_instructions_are_read_with_what_the_worker_gets() -> None:
-    (told,) = after({}, Instructions="Ship {% $states.input.totl %}.")
-    assert told.startswith("/States/Ship/Instructions: State 'Ship' reads $states.input.totl")
-    given = {"order.$": "$"}
-    (told,) = after({}, Instructions="{% $states.input.order.totl %}, {% $states.input.any %}", Parameters=given)
-    assert "reads $states.input.order.totl" in told
+    (details,) = after({}, Instructions="Ship {% $states.input.totl %}.")
+    assert details.startswith("/States/Ship/Instructions: State 'Ship' reads $states.input.totl")
+    value = {"order.$": "$"}
+    (details,) = after({}, Instructions="{% $states.input.order.totl %}, {% $states.input.any %}", Parameters=value)
+    assert "reads $states.input.order.totl" in details
 
 
 def test_iterations_and_branches_are_followed() -> None:
     inner = {"StartAt": "Pack", "States": {"Pack": {"Type": "Task", "Parameters": {"a.$": "$.price"}, "End": True}}}
     each = {"Type": "Map", "ItemsPath": "$.lines", "ItemProcessor": inner}
-    (told,) = warnings({}, Each=each)
-    assert told.startswith("/States/Each/ItemProcessor/States/Pack/Parameters/a.$: State 'Pack' reads $.price")
+    (warning,) = warnings({}, Each=each)
+    assert warning.startswith("/States/Each/ItemProcessor/States/Pack/Parameters/a.$: State 'Pack' reads $.price")
     assert warnings({}, Each=each | {"ItemSelector": {"x.$": "$$.Map.Item.Value"}}) == []
-    (told,) = warnings({}, Both={"Type": "Parallel", "Branches": [inner]})
-    assert told.startswith("/States/Both/Branches/0/States/Pack")
+    (warning,) = warnings({}, Both={"Type": "Parallel", "Branches": [inner]})
+    assert warning.startswith("/States/Both/Branches/0/States/Pack")
 
 
 def test_a_machine_without_schemas_is_not_looked_at() -> None:
@@ -273,5 +277,5 @@ def test_the_pointers_begin_at_the_document() -> None:
         "Price": {"Type": "Task", "OutputSchema": ORDER, "Next": "Ship"},
         "Ship": {"Type": "Task", "InputPath": "$.totl", "End": True},
     }
-    found = validate_machine({"workflow_name": "w", "asl": {"StartAt": "Price", "States": states}})
-    assert [one for one in found.warnings if one.startswith("/asl/States/Ship/InputPath: ")]
+    validation = validate_machine({"workflow_name": "w", "asl": {"StartAt": "Price", "States": states}})
+    assert [warning for warning in validation.warnings if warning.startswith("/asl/States/Ship/InputPath: ")]

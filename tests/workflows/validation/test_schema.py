@@ -50,8 +50,8 @@ def _likely(chance: random.Random) -> Any:
 
 
 def _told(checker: Any, document: Any) -> list[tuple[Any, ...]]:
-    found = [(list(error.absolute_path), error.validator, error.message) for error in checker.iter_errors(document)]
-    return sorted(found, key=repr)
+    result = [(list(error.absolute_path), error.validator, error.message) for error in checker.iter_errors(document)]
+    return sorted(result, key=repr)
 
 
 def test_the_same_errors_are_found_as_by_the_library() -> None:
@@ -73,8 +73,8 @@ def test_errors_come_in_the_order_of_the_document() -> None:
         "version": "1.0.0",
         "asl": {"StartAt": "S0", "States": states},
     }
-    found = [error.absolute_path[-1] for error in _validator(shipped).iter_errors(document)]
-    assert found == list(states)
+    result = [error.absolute_path[-1] for error in _validator(shipped).iter_errors(document)]
+    assert result == list(states)
 
 
 def test_a_schema_that_names_itself_elsewhere_is_followed_by_the_library() -> None:

@@ -37,7 +37,7 @@ def workflow(tmp_path: Path) -> Workflow:
         if "external" in sources:
             made["af_imports"] = [{"uri": "all.af", "version": "2"}]
         if "inline" in sources:
-            made["agents"] = [{"agent_name": one["name"], "agent_config": one} for one in agents("inline")]
+            made["agents"] = [{"agent_name": world["name"], "agent_config": world} for world in agents("inline")]
         return made | {"asl": {"StartAt": "A", "States": {"A": task}}}
 
     return make
@@ -82,11 +82,11 @@ def test_the_first_source_that_has_the_name_is_used(tmp_path: Path, workflow: Wo
 def test_a_name_in_no_source_is_unresolved(tmp_path: Path, workflow: Workflow, name: str) -> None:
     verdict = judged(tmp_path, workflow(name))
     assert verdict.exit_code == 2
-    assert [one.code for one in verdict.problems] == ["unresolved_agent"]
+    assert [problem.code for problem in verdict.problems] == ["unresolved_agent"]
 
 
 @rows("embedded", [{"agents": {}}, [], {"blocks": []}])
 def test_embedded_agents_of_the_wrong_form_are_refused(tmp_path: Path, workflow: Workflow, embedded: Any) -> None:
     verdict = judged(tmp_path, workflow("inline") | {"af_v2_entities": embedded})
     assert verdict.exit_code == 1
-    assert "/af_v2_entities" in {one.path[:15] for one in verdict.problems}
+    assert "/af_v2_entities" in {problem.path[:15] for problem in verdict.problems}

@@ -44,15 +44,15 @@ class EveryTool(Shown):
 async def list_all(server: MCPServer[None], application: Application) -> None:
     """Let our middleware know the tools of the SDK; a caller with the scope read sees them."""
     ours = TOOLS[registered.json_schema_2020_12_tool.__name__]
-    specs = {one.name: replace(ours, name=one.name) for one in await server.list_tools()}
+    specs = {tool.name: replace(ours, name=tool.name) for tool in await server.list_tools()}
     specs |= TOOLS
     shown = EveryTool(specs.values(), the_local_user(application.settings))
     knowing: dict[type[Any], Any] = {
         ToolList: ToolList(shown),
         UnknownTools: UnknownTools(specs.values(), shown),
     }
-    for place, one in enumerate(server.middleware):
-        server.middleware[place] = knowing.get(type(one), one)
+    for place, text in enumerate(server.middleware):
+        server.middleware[place] = knowing.get(type(text), text)
 
 
 def main() -> None:

@@ -75,8 +75,8 @@ async def test_embedded_resource() -> EmbeddedResource:
 
 async def test_multiple_content_types() -> list[ContentBlock]:
     """Answer with text, an image and a resource."""
-    found = _resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json")
-    return [TextContent(type="text", text="Multiple content types test:"), _IMAGE, found]
+    embedded_resource = _resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json")
+    return [TextContent(type="text", text="Multiple content types test:"), _IMAGE, embedded_resource]
 
 
 async def test_error_handling() -> str:
@@ -171,8 +171,8 @@ async def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
 
 async def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # noqa: N803 - the suite's name for it
     """Show a resource."""
-    found = _resource(resourceUri, "Embedded resource content for testing.")
-    return [UserMessage(found), UserMessage("Please process the embedded resource above.")]
+    embedded_resource = _resource(resourceUri, "Embedded resource content for testing.")
+    return [UserMessage(embedded_resource), UserMessage("Please process the embedded resource above.")]
 
 
 async def test_prompt_with_image() -> list[Message]:

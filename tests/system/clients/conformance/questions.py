@@ -50,8 +50,8 @@ def _needed(state: str | None = None, /, **requests: InputRequest) -> InputRequi
 
 def _answer(ctx: Context, question: str, field: str) -> Any:
     """Return what the user filled in, or None."""
-    found = (ctx.input_responses or {}).get(question)
-    return found.content.get(field) if isinstance(found, ElicitResult) and found.content else None
+    result = (ctx.input_responses or {}).get(question)
+    return result.content.get(field) if isinstance(result, ElicitResult) and result.content else None
 
 
 async def test_input_required_result_elicitation(ctx: Context) -> str | InputRequiredResult:

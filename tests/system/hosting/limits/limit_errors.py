@@ -134,8 +134,8 @@ def main(place: str) -> None:
         with suppress(ImportError):
             for name, error, expected in sdk():
                 limit = read_limit(error, NOW)
-                told = None if limit is None else limit.after_s if limit.until is None else limit.until - NOW
-                read = None if limit is None else [limit.kind, None if told is None else round(told, 3)]
+                after_s = None if limit is None else limit.after_s if limit.until is None else limit.until - NOW
+                read = None if limit is None else [limit.kind, None if after_s is None else round(after_s, 3)]
                 rows.append([f"{sdk.__name__.removeprefix('of_')}: {name}", read, expected])
     print(json.dumps(rows))
 

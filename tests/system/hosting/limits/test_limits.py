@@ -67,11 +67,11 @@ class Provider:
 
 @contextmanager
 def provider() -> Iterator[Provider]:
-    found = Provider()
+    provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status = found.status(self.path)
+            status = provider.status(self.path)
             self.send_response(status)
             if status == 429:
                 self.send_header("Retry-After", str(WINDOW_S))
@@ -82,10 +82,10 @@ def provider() -> Iterator[Provider]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.url = f"http://127.0.0.1:{server.server_address[1]}"
+    provider.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield found
+        yield provider
     finally:
         server.shutdown()
         server.server_close()
@@ -93,8 +93,8 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def one_shop() -> Iterator[Shop]:
-    with shop() as found:
-        yield found
+    with shop() as result:
+        yield result
 
 
 @dataclass(kw_only=True)
@@ -147,9 +147,9 @@ def trial(one_shop: Shop, tmp_path: Path) -> Iterator[Trial]:
         lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]
         file = tmp_path / "agents.toml"
         file.write_text("\n".join(lines) + "\n")
-        found = Trial(shop=one_shop, tools=tools, provider=scripted, file=file, agent=agent)
-        yield found
-        for host in found.hosts:
+        trial = Trial(shop=one_shop, tools=tools, provider=scripted, file=file, agent=agent)
+        yield trial
+        for host in trial.hosts:
             if host.poll() is None:
                 host.terminate()
                 host.communicate(timeout=LONG)

@@ -38,11 +38,11 @@ def installed() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        wanted = hashlib.sha256(PINS.read_bytes()).hexdigest()
+        hexdigest = hashlib.sha256(PINS.read_bytes()).hexdigest()
         mark = folder / "installed"
-        if not mark.exists() or mark.read_text() != wanted:
+        if not mark.exists() or mark.read_text() != hexdigest:
             _install(folder / "venv")
-            mark.write_text(wanted)
+            mark.write_text(hexdigest)
     return folder / "venv"
 
 

@@ -13,5 +13,5 @@ __all__ = ["platform", "workshop"]
 
 @pytest.fixture(scope="session")
 def site(letta_server: LettaServer) -> Iterator[Site]:
-    with letta_site(letta_server) as found:
-        yield found
+    with letta_site(letta_server) as site:
+        yield site

@@ -77,5 +77,5 @@ def letta_deliveries(server: LettaServer, model: ScriptedModel) -> Iterator[Deli
             return [event for event in seen if event.get("agent_id") == agent_id]
 
         yield DeliverySite(deliverer=platform, agent=agent, gone=lambda: NOBODY, got=got)
-        for one in made:
-            platform.delete_agent(one)
+        for item in made:
+            platform.delete_agent(item)

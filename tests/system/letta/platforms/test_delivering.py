@@ -29,5 +29,5 @@ pytestmark = [pytest.mark.letta, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def site(letta_server: LettaServer, shared_model: ScriptedModel) -> Iterator[DeliverySite]:
-    with letta_deliveries(letta_server, shared_model) as found:
-        yield found
+    with letta_deliveries(letta_server, shared_model) as delivery_site:
+        yield delivery_site

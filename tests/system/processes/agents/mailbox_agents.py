@@ -46,8 +46,8 @@ Note = Callable[[Exchange], None]
 class Hands:
     """One agent's own connections: to dcf, and to the servers of its skills' tools. Every exchange is noted."""
 
-    def __init__(self, who: str, url: str, note: Note) -> None:
-        self._who = who
+    def __init__(self, person: str, url: str, note: Note) -> None:
+        self._who = person
         self._url = url
         self._note = note
         self._stack = ExitStack()
@@ -78,10 +78,10 @@ class Hands:
         handled: str | None = None
         while (waiting := goes_on()) or handled is not None:
             wish = {"timeout_s": WAIT_S if waiting else 0, "ack_message_id": handled, "lease": False}
-            found = self.use("await_workflow_event", agent_id=agent_id, **wish)
-            handled = found.get("message_id")
+            use = self.use("await_workflow_event", agent_id=agent_id, **wish)
+            handled = use.get("message_id")
             if handled is not None:
-                yield found["event"]
+                yield use["event"]
 
 
 class Worker:
@@ -180,9 +180,9 @@ class Job:
         """Look into the run's agents map until the planner has made an agent for the state."""
         while not self.over.is_set():
             meta = hands.use("read_workflow_control_plane", workflow_id=self.run).get("meta") or {}
-            found = (meta.get("agents") or {}).get(self.state)
-            if found is not None:
-                return str(found)
+            result = (meta.get("agents") or {}).get(self.state)
+            if result is not None:
+                return str(result)
             self.over.wait(LOOK_S)
         raise AssertionError(f"there is no worker for {self.state}")
 
