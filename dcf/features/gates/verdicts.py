@@ -91,12 +91,8 @@ class Ruling:
 
     def arguments(self) -> dict[str, Json]:
         """Return what is decided, for its fingerprint."""
-        arguments: list[Json] = [
-            self.verdict,
-            self.sha256,
-            [judged.as_json() for judged in self.criteria],
-            dict(self.facts),
-        ]
+        criteria = [judged.as_json() for judged in self.criteria]
+        arguments: list[Json] = [self.verdict, self.sha256, criteria, dict(self.facts)]
         arguments += [] if self.failed is None else [list(self.failed)]
         return {"state": self.state, "gate": self.gate, "by": self.by.name, "told": arguments}
 

@@ -373,16 +373,14 @@ _HINTS: Final[Mapping[str, str]] = {
 def _failed(failure: Failure) -> str | dict[str, Json]:
     """Return a failure as clients know it, with dcf's own code and what to do beside."""
     code = "NOT_FOUND" if failure.code.startswith("unknown_") else failure.code.upper()
-    failure_answer: dict[str, Any] = {
+    members: dict[str, Any] = {
         "error": True,
         "code": _CODES.get(failure.code, code),
         "message": failure.message,
         "reason": failure.code,
         "hint": _HINTS.get(failure.code, failure.hint),
     }
-    return (
-        failure_answer if failure.retry_after_s is None else failure_answer | {"retry_after_s": failure.retry_after_s}
-    )
+    return members if failure.retry_after_s is None else members | {"retry_after_s": failure.retry_after_s}
 
 
 _INSTRUCTIONS: Final = (

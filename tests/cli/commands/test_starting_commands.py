@@ -165,7 +165,7 @@ def test_a_failed_run_goes_on(dcf: Dcf, world: World, document: tuple[Path, str]
     world.do(run, "A", output=5)
     world.fail(run, "B", world.acquire(run, "B"))
     shown = dcf("retry", run, "--reason", "mended")
-    assert shown.stdout.startswith(f"{run} goes on in B. dcf notifies the agents; `dcf show {run}` shows")
+    assert shown.stdout.startswith(f"{run} continues in B. dcf notifies the agents; `dcf show {run}` shows")
     assert world.run_status(run) is RunStatus.RUNNING
     again = dcf("retry", run)
     assert (again.exit_code, "cannot_retry" in again.stderr) == (1, True)

@@ -143,7 +143,7 @@ def test_only_notifications_to_the_agent_that_is_named_are_counted(world: World)
     assert "a-now was notified once" in finding.sentence
     world.make_due(run, "A")
     world.notifications.pulse()
-    assert "a-now was told 2 times" in only(world, run, Cause.NOT_TAKEN).sentence
+    assert "a-now was notified 2 times" in only(world, run, Cause.NOT_TAKEN).sentence
 
 
 def test_a_state_whose_agent_was_deleted(world: World) -> None:

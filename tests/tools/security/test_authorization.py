@@ -18,7 +18,7 @@ from tests.tools.calls import ONE_TASK, TWO_TASKS
 pytestmark = pytest.mark.anyio
 
 SPEAKING = sorted(name for name, spec in TOOLS.items() if spec.acts_as is not None)
-OTHERS = {"delete_agent", "register_agent", "remove_tool_return_limits"}
+OTHERS = {"delete_agent", "register_agent", "report_limit", "remove_tool_return_limits"}
 READ_OF_ALL = {"read_usage", "list_human_tasks", "list_runs", "read_journal"}
 """The facts about any agent for a caller with the scope read."""
 OF_PLANNERS: dict[str, dict[str, Any]] = {

@@ -157,8 +157,9 @@ _ONE_OF_TWO = {"answer_question": Scope.PLAN, "resolve_issue": Scope.PLAN, "deci
 _OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read", "json_set", "json_merge"} | {
     "delete_agent",
     "hold_run",
+    "report_limit",
 }
-"""An operator's calls on documents of runs, on runs that must be kept, and on agents that no run has."""
+"""An operator's calls: on documents of runs, runs that must be kept, agents of no run, and accounts of others."""
 
 
 def _tokens(answer: Answer) -> set[str]:

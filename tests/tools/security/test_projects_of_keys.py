@@ -102,9 +102,10 @@ async def test_every_tool_knows_the_project_of_a_call_or_is_refused_to_bound_key
 SPANNING = {
     *("delete_agent", "remove_tool_return_limits", "register_agent", "list_registered_agents", "read_health"),
     *("csv_to_manifests", "csv_to_stub_config"),
+    *("put_account", "list_accounts", "read_account", "open_account", "put_prices", "settle_account"),
     *("list_directory", "read_file", "write_file", "create_directory", "delete_path", "move_path"),
 }
-"""What is of no project: agents, the installation, files of the server."""
+"""Tools without a project: agents, accounts, the installation, files of the server."""
 
 
 async def test_a_run_that_a_bound_key_starts_belongs_to_its_project(alone: Application, run_id: str) -> None:

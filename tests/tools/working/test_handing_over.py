@@ -75,7 +75,7 @@ async def test_a_notification_after_a_branch_says_that_dcf_notifies_the_next_age
     work = (await tools.ok("await_workflow_event", agent_id=f"branch-{run_id}", timeout_s=50))["work"]
     place = {"workflow_id": run_id, "state": work["state"]}
     await tools.ok("update_workflow_control_plane", **place, lease_token=work["lease_token"], new_status="succeeded")
-    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state=work["state"])
-    assert answer["status"].endswith("in its part of 'Both'; dcf notifies who comes after that.")
     event = await tools.ok("await_workflow_event", agent_id=f"after-{run_id}", timeout_s=50)
     assert event["work"]["state"] == "D"
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state=work["state"])
+    assert answer["status"].endswith("in its part of 'Both'; dcf notifies who comes after that.")
