@@ -24,7 +24,6 @@ def front_page() -> str:
         *_daily(),
         "By noun (`dcf NOUN --help` lists its commands):",
         *(_line(name, noun.line) for name, noun in NOUNS.items()),
-        "",
         "Exit codes: 0 done  1 refused or failed  2 wrong use  3 not there  4 no Redis",
     )
     return "\n".join(parts)

@@ -145,9 +145,7 @@ class Names:
         names = [name for name in first if all(name in other for other in others)]
         result: Environment = {}
         for name in names:
-            kind = joined([environment[name].type for environment in environments]) or self.declared.get(
-                name, first[name].type
-            )
+            kind = joined([scope[name].type for scope in environments]) or self.declared.get(name, first[name].type)
             result[name] = replace(first[name], type=kind)
         return result
 

@@ -231,14 +231,8 @@ def after_pass(
         changes = opened(case)
         case = replace(case, doc=changes.states[case.state])
         return Decision(answer=_answer(case, details), changes=replace(changes, events=[event, *changes.events]))
-    return _ended(
-        snapshot,
-        case,
-        End(state=case.state, how="output", event=event, output=case.output),
-        details,
-        definition,
-        context,
-    )
+    end = End(state=case.state, how="output", event=event, output=case.output)
+    return _ended(snapshot, case, end, details, definition, context)
 
 
 def _failed(

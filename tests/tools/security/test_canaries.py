@@ -130,7 +130,7 @@ def _text_arguments(name: str) -> list[str]:
 
 _NAMES = {
     *("workflow_id", "state", "agent_id", "owner_agent_id", "planner_agent_id", "source_state"),
-    *("name", "unit", "group", "parent_run", "parent_unit"),
+    *("name", "unit", "group", "parent_run", "parent_unit", "account", "reservation"),
 }
 """An answer says that there is none of this name, where it is one."""
 
