@@ -139,9 +139,9 @@ class Accounts:
         until = met.until if within_s is None else self._store.now() + within_s * model.STEP
         return self._store.limit(account, replace(met, until=until))
 
-    def open(self, account: str, by: str) -> int | None:
+    def reopen(self, account: str, by: str) -> int | None:
         """End a closure, and have the states announced that wait for it; None if the account was not closed."""
-        if not self._store.open(account, by):
+        if not self._store.reopen(account, by):
             return None
         parked = self._store.parked(account)
         resumed = sum(self._resumed(workflow_id, state, account) for workflow_id, state in parked)

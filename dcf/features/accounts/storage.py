@@ -47,7 +47,7 @@ class AccountStore:
         """Close the account; return until when it is closed."""
         return int(self._call("limit", account, met.id, met.until, met.kind, met.by, met.why))
 
-    def open(self, account: str, by: str) -> bool:
+    def reopen(self, account: str, by: str) -> bool:
         """End a closure; return whether there was one."""
         return bool(self._call("open", account, by))
 

@@ -189,7 +189,7 @@ def open_account(
     reason: Reason = None,  # noqa: ARG001 - the audit trail has it
 ) -> OpenedAccount:
     """End a closure now: one turn goes first, then their number doubles each second. States that wait are announced."""
-    states = on.accounts.open(account, current_caller().name)
+    states = on.accounts.reopen(account, current_caller().name)
     return OpenedAccount(account=account, was_closed=states is not None, states=states or 0)
 
 

@@ -1,4 +1,4 @@
-"""What the tools of the profile `mission-control` take."""
+"""The arguments of the tools of the profile `mission-control`."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -134,7 +134,7 @@ class LogIssueCall(ProfileArguments):
 
 
 class TaskOutcome(ProfileArguments):
-    """What came of a task."""
+    """The outcome of a task."""
 
     summary: str
     achievements: list[str] | None = None
@@ -145,7 +145,7 @@ class TaskOutcome(ProfileArguments):
 
 
 class TaskCosts(ProfileArguments):
-    """What was done for a task, and what it cost."""
+    """The work done for a task, and its cost."""
 
     packages_added: list[str] | None = None
     packages_removed: list[str] | None = None

@@ -1,4 +1,4 @@
-"""What `get_context` of the profile `mission-control` answers: where a workflow stands, and what was logged in it."""
+"""The answer of `get_context` of the profile `mission-control`: the state of a workflow, and its log."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final
@@ -286,7 +286,7 @@ def _milestones(seen: _Seen) -> dict[str, Json]:
 
 
 def _blockers(seen: _Seen) -> dict[str, Json]:
-    """Return what waits for a person now: checkpoints, and issues that block the workflow and nobody resolved."""
+    """Return the items that wait for a person: checkpoints, and unresolved issues that block the workflow."""
     checkpoints = open_checkpoints(seen.run)
     for entry, logged in _logged(seen, "issue"):
         details = entry.get("details") or {}

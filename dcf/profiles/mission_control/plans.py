@@ -1,8 +1,8 @@
-"""What a workflow's files say of its phases, and how the tools of `mission-control` keep to it.
+"""The phases in a workflow's files, and the rules that the tools of `mission-control` follow for them.
 
-The plan is read once, when the workflow is started, and stands in the input of its run. A phase begins after those that
+The plan is read once, when the workflow is started, and stored in the input of its run. A phase begins after those that
 it requires, and where the plan says `checkpoint: human`, after a person has agreed: the checkpoint is a unit of the run
-that the orchestrator hands in and a person judges. A plan only adds rules; a workflow without one goes on as before.
+that the orchestrator hands in and a person judges. A plan only adds rules; a workflow without one works as before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -214,7 +214,7 @@ def _blocker(unit: RunUnit) -> Json:
 
 
 async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall, ends: Mapping[int, PhaseEnd]) -> None:
-    """Hand in the checkpoint of a phase, or find that a person has agreed; raise NotDone as long as nobody has."""
+    """Hand in the checkpoint of a phase, or find that a person has agreed; raise NotDone until then."""
     name, agent = checkpoint_name(args.number), native.agent()
     unit = read.units.get(name)
     if unit is not None and unit.status == "succeeded":

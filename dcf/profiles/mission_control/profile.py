@@ -1,6 +1,6 @@
 """The profile `mission-control`: workflows of phases and tasks, with decisions, milestones and issues.
 
-A workflow is a run that grows, a phase a group, a task a unit; what is logged stands in the run's journal.
+A workflow is an open run, a phase a group, a task a unit. The log is in the run's journal.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ _LONGEST_NAME: Final = 100
 
 @_BOX.tool(calls.StartWorkflowCall, Scope.PLAN)
 async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
-    """Open a run without units; the plan, if there is one, stands in its input."""
+    """Open a run without units. Its input has the plan, if there is one."""
     name = await anyio.to_thread.run_sync(plans.name_of, args, native.directory)
     args = args.model_copy(update={"name": name})
     plan = await anyio.to_thread.run_sync(plans.plan_of, args, native.directory)
@@ -80,7 +80,7 @@ async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
 
 @_BOX.tool(calls.StartPhaseCall, Scope.PLAN, Scope.WORK)
 async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
-    """Add a group, or find the one with this number; what a group does not have stands in the journal."""
+    """Add a group, or find the one with this number. The journal has the fields that a group lacks."""
     run, name = args.workflow_id, phase_name(args.number)
     read = await read_run(native, run)
     if read.has_ended:
@@ -179,7 +179,7 @@ async def log_issue(native: Native, args: calls.LogIssueCall) -> Json:
 
 @_BOX.tool(calls.CompleteTaskCall, Scope.WORK)
 async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
-    """Complete the unit, or fail it; what came of it stays in either case."""
+    """Complete the unit, or fail it; its result stays in either case."""
     run, name = place_of(args.task_id, "task_id")
     task = growing_runs.in_group(await read_unit(native, run, name), "task", "task_id")
     output = {
@@ -371,7 +371,7 @@ _HINTS: Final[Mapping[str, str]] = {
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:
-    """Return a failure as clients know it, with dcf's own code and what to do beside."""
+    """Return a failure as clients know it, with dcf's own code and the next step."""
     code = "NOT_FOUND" if failure.code.startswith("unknown_") else failure.code.upper()
     members: dict[str, Any] = {
         "error": True,

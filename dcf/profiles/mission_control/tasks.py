@@ -1,4 +1,4 @@
-"""What `start_task` of the profile `mission-control` adds to a run, and what it warns of. It calls nothing."""
+"""The unit that `start_task` of the profile `mission-control` adds to a run, and its warnings. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -81,7 +81,7 @@ def in_progress(read: Grown, phase: str) -> str:
 
 
 def warnings_of(read: Grown, phase: RunUnit, name: str, parent: str | None, added: Mapping[str, Json]) -> list[str]:
-    """Return what a new task's agent should know: who works on the same files, beside it, or had it before."""
+    """Return facts for a new task's agent: agents that work on the same files now, or had them before."""
     work = added.get("work") or ()
     works = [work] if isinstance(work, Mapping) else list(work)
     warnings = [str(warning) for work in works for warning in work.get("warnings") or ()]

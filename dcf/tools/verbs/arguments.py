@@ -48,7 +48,7 @@ RunGates = Annotated[
     ),
 ]
 EMPTY: Final[Mapping[str, Json]] = {"problems": [], "warnings": [], "defaulted": []}
-"""What the refusal of a new run has in its lists."""
+"""The empty lists in the refusal of a new run."""
 
 
 def read_input(run_input: Json) -> Json:

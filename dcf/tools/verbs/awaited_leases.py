@@ -1,4 +1,4 @@
-"""What a wait leases for its agent: a state that is ready, with a token that a repetition of the call finds again."""
+"""The lease of a waiting agent: a ready state, with a token that a repetition of the call finds again."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 AT_LIMIT: Final = "at_limit"
-"""Stands in place of work that its agent may not take yet; the event is told, and comes again."""
+"""Replaces work that its agent may not take yet; the event is delivered, and comes again."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """What an agent waits for, and how its work is to be leased: the arguments of the call."""
+    """The events that an agent waits for, and how its work is to be leased: the arguments of the call."""
 
     agent_id: str
     timeout_s: float
@@ -117,7 +117,7 @@ def _work_of(app: "Application", wait: Wait, handed: Handed, *, unless_signed: b
         ttl_s=wait.lease_ttl_s,
         first_term_s=first_term_of(wait.lease_ttl_s),
         key=None if wait.lease_token else calling_key(),
-        takes_back=False,  # the event may be one from before, and another process of this agent may be mending it
+        takes_back=False,  # the event may be an earlier one, and another process of this agent may be correcting it
     )
     try:
         leased = app.control_plane.acquire(handed.workflow_id, request)
@@ -131,7 +131,7 @@ def _work_of(app: "Application", wait: Wait, handed: Handed, *, unless_signed: b
 
 
 def _give_back(app: "Application", handed: Handed) -> None:
-    """Release a lease that nobody heard of, and have the state announced again."""
+    """Release a lease that no agent received, and have the state announced again."""
     with suppress(DcfError):  # then it expires
         app.control_plane.release(handed.workflow_id, lease.Release(state=handed.state, token=handed.token))
         app.control_plane.hasten(handed.workflow_id, handed.state)

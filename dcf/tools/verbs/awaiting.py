@@ -1,7 +1,7 @@
 """The long poll of agents: it brings an event, and where the event says that a state is ready, the state as work.
 
 The state is leased in the same call. An event of a state that somebody else took meanwhile is dropped, and the wait
-goes on: no agent is told of work that it cannot have.
+continues: no agent is notified of work that it cannot have.
 """
 
 import time
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _STREAM_ID_LIMIT = 2**64
 _SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "control_plane", "payload", "provenance")
-"""Fields of an event beside its work; a payload only if there is one, and with it the mark of whose words it has."""
+"""Fields of an event without its work; a payload only if there is one, and with it the mark of its author."""
 
 _Name: TypeAlias = Annotated[str, Field(pattern=STATE, min_length=1, max_length=400)]
 _Function: TypeAlias = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -126,7 +126,7 @@ async def await_workflow_event(
 
 
 async def _awaited(app: "Application", wait: Wait, acknowledged: str | None) -> Answered[AwaitedEvent]:
-    """Wait on the agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
+    """Wait on the agent's inbox (long poll); drop events whose state was completed or taken, or whose run has ended."""
     until, left = time.monotonic() + wait.timeout_s, wait.timeout_s
     deliveries: list[bool] = []
     heard, are_wanted = deliveries.append, partial(_are_to_lease_or_current, app, wait)
@@ -173,7 +173,7 @@ def _are_current(app: "Application", messages: Sequence[Message]) -> Sequence[bo
 
 
 async def _note_end(app: "Application", wait: Wait, message: Message) -> None:
-    """Note which event tells of the end of a run: finalizing the run acknowledges it."""
+    """Note which event reports the end of a run: finalizing the run acknowledges it."""
     if isinstance(message.event, dict) and message.event.get("type") == "run_finished":
         run = str(message.event["workflow_id"])
         handed = Handed(workflow_id=run, state="", token="", message_id=message.message_id)
@@ -202,7 +202,7 @@ async def _is_elsewhere(app: "Application", event: dict[str, Json]) -> bool:
 
 
 def _nobody(_: bool) -> None:
-    """Tell nobody: the event that is acknowledged is one that was dropped here."""
+    """Report no event: the acknowledged event was dropped here."""
 
 
 async def _given_before(app: "Application", wait: Wait, acknowledged: str | None) -> Answered[AwaitedEvent] | None:

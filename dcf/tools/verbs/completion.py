@@ -1,4 +1,4 @@
-"""The verb that completes several states at once, for programs. Each result is accepted or refused by itself."""
+"""The verb that completes several states at once, for programs. Each result is accepted or refused alone."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -48,7 +48,7 @@ class StateResult(BaseModel):
 
 
 class _Claim(NamedTuple):
-    """Who completes the states, and how many next ones are leased with each."""
+    """The agent that completes the states, and how many next ones are leased with each."""
 
     owner: str | None
     ttl_s: int | None

@@ -353,7 +353,7 @@ def _is_held_by(agent_id: str, refusal: StateRefusal) -> bool:
 
 
 def _held_by_caller(refusal: StateRefusal, workflow_id: str, state: str, agent_id: str) -> RefusedWith:
-    """Tell an agent how it goes on with a lease of its own: by the token, as another process may use its id."""
+    """Say how an agent continues with a lease of its own: by the token, as another process may use its id."""
     left = refusal.retry_after_s or 0.0
     mine = replace(
         refusal,

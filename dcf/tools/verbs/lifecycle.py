@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 _WATCH: Final = Next(
-    verb="read_workflow_control_plane", why="It shows how the run goes on.", arguments={"summary": True}
+    verb="read_workflow_control_plane", why="It shows how the run continues.", arguments={"summary": True}
 )
 
 
@@ -56,7 +56,7 @@ def cancel_run(
     lists=("operator",),
     says=lambda answer: f"Run '{answer['workflow_id']}' is paused.",
     codes=("unknown_run", "run_over", "conflict"),
-    next=(Next(verb="resume_run", why="Lets the run go on."),),
+    next=(Next(verb="resume_run", why="Resumes the run."),),
     command=Command(name="runs pause"),
     page=PageAction(
         title="Pause the run", effect="Nobody gets a lease until the run is resumed. Those who work now may finish."
@@ -96,7 +96,7 @@ def resume_run(
 
 
 def _ending(call: Mapping[str, Any]) -> str | None:
-    """Return the question before a state is ended. To assign agents takes nothing away, and needs none."""
+    """Return the question before a state is ended. Assigning agents is not destructive, and is not asked about."""
     if call["output"] is MISSING and call["error"] is None and not call["skip"]:
         return None
     return f"End {call['state']} of run {call['workflow_id']}? That is not taken back."

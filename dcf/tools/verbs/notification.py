@@ -1,4 +1,4 @@
-"""The verbs that tell agents of work: start a run, tell those who come next, tell the agent of a state again."""
+"""The verbs that notify agents of work: start a run, notify the next agents, notify the agent of a state again."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -52,7 +52,7 @@ _MaxSteps = Annotated[
     int | None, Argument(means="Step limit, where the platform has one.", ge=1, le=1000, listed=False)
 ]
 _OnlyReady = Annotated[bool, Argument(means="Must be true: only ready states notify.", listed=False)]
-"""What only platforms that run the agent look at, and what callers of the seed's contract may still send."""
+"""Arguments for platforms that run the agent, which callers of the seed's contract may still send."""
 
 
 @verb(
@@ -141,7 +141,7 @@ def _watched(on: "Application", workflow_id: str, targets: "Sequence[Target]") -
 
 
 def _word_of(answer: Mapping[str, Any]) -> str:
-    """Return whether the agent was told, in a word."""
+    """Return whether the agent was notified, in a word."""
     if not answer["skipped"]:
         return "notified"
     return "skipped" if answer["skip_reason"].startswith(_IN_SKIP_LIST) else "not_ready"
@@ -212,7 +212,7 @@ def _value(payload: Json) -> Json:
 
 
 def _inboxes(targets: "Sequence[Target]") -> list[tuple[str, str | None]]:
-    """Return who got a message, each with its id: of a pool all that were told."""
+    """Return the agents with a message, each with its id: of a pool all that were notified."""
     return [(agent, delivery.message_id) for target in targets for agent, delivery in target.told]
 
 
@@ -246,7 +246,7 @@ def _not_delivered(workflow_id: str, failed: "list[Target]", members: Mapping[st
 
 
 def _mending(workflow_id: str, failed: "list[Target]") -> list[Step]:
-    """Return the calls after which the agents can be told."""
+    """Return the calls after which the agents can be notified."""
     if any(delivery.delivery.failure is Undelivered.UNKNOWN_AGENT for delivery in failed):
         return [planner_steps.make_agents(workflow_id)]
     missing = dict.fromkeys(
@@ -259,7 +259,7 @@ _IN_SKIP_LIST: Final = "status_in_skip_list:"
 
 
 def _why_skipped(view: "StateView | None", skip: frozenset[str]) -> str:
-    """Return why nobody is notified; a state in a Parallel or Map that is not open yet counts as waiting."""
+    """Return why no agent is notified; a state in a Parallel or Map that is not open yet counts as waiting."""
     if view is None:
         return "upstream_incomplete"
     status = view.doc.status

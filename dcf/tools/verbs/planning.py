@@ -141,7 +141,7 @@ def _done(answer: Created, definition: Definition, workflow_id: str) -> str:
 
 
 def _standing(meta: Meta) -> str:
-    """Return the sentence about a run that nobody has started; nothing for others."""
+    """Return the sentence about a run that was not started; an empty text for others."""
     if meta.is_started or meta.status is not RunStatus.RUNNING:
         return ""
     return " It is not started: `notify_next_worker_agent` starts it."
@@ -238,7 +238,7 @@ def finalize_workflow(
 def _put_away(on: "Application", workflow_id: str) -> None:
     """Take out of the caller's inbox that the run has ended or stood: it has closed the run.
 
-    What a caller was told that is not bound to an agent is known by its event. What it was not told yet stays.
+    A caller without an agent is known by its event. Undelivered entries stay.
     """
     caller = current_caller()
     planner = caller.agent_id or on.runs.read(workflow_id).planner_agent_id

@@ -1,4 +1,4 @@
-"""The verb that lists runs. What is on the list stands in `core/listing/runs.py`."""
+"""The verb that lists runs. `core/listing/runs.py` makes the list."""
 
 import time
 from typing import TYPE_CHECKING, Annotated

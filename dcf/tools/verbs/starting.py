@@ -1,4 +1,4 @@
-"""The verbs that begin runs: start one, repeat one, let one go on."""
+"""The verbs that begin runs: start one, repeat one, continue one."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -290,7 +290,7 @@ def _document(on: "Application", workflow: Any, definition: str | None) -> Json:
     if (workflow is None) == (definition is None):
         raise InvalidArgument(
             "Either workflow_json or definition must be given, and not both.",
-            "Pass the workflow document, or the name of one that was started before.",
+            "Pass the workflow document, or the name of a stored one.",
         )
     if workflow is None:
         return None

@@ -1,6 +1,6 @@
 """How a wait gets work that no agent is assigned to: it is listed while it waits, and looks for such work itself.
 
-It looks once it is listed, so that nothing that becomes ready in between is missed, and again when its time is over.
+It looks once it is listed, so that no state that becomes ready in between is missed, and again at the end of its time.
 """
 
 from collections.abc import AsyncIterator

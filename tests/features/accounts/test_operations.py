@@ -96,8 +96,8 @@ def test_an_account_that_is_opened_by_hand_makes_its_parked_states_ready_at_once
     accounts.assign(me, account)
     run = world.create(chain("A"), agents={"A": me})
     accounts.release(run, Release(state="A", token=world.acquire(run, "A", me), excuse=Excuse(within_s=HOUR)))
-    assert accounts.open(account, "operator") == 1
-    assert accounts.open(account, "operator") is None
+    assert accounts.reopen(account, "operator") == 1
+    assert accounts.reopen(account, "operator") is None
     assert accounts.reserve(account, wish()).is_probe
     world.do(run, "A", me)
     assert world.run_status(run) is RunStatus.SUCCEEDED
@@ -113,7 +113,7 @@ def test_a_state_that_waits_for_something_else_is_left_alone_when_an_account_ope
     )
     before = world.doc(run, "A")
     accounts.limit("other", LimitMet(until=0, kind="limit", by="ann"), HOUR)
-    assert accounts.open("other", "operator") == 0
+    assert accounts.reopen("other", "operator") == 0
     assert world.doc(run, "A") == before
 
 

@@ -74,7 +74,7 @@ def done(store: AccountStore, account: str, step: tuple[Any, ...], now: int) -> 
             until = now + after * SECOND if after else 0
             return store.limit(account, LimitMet(until=until, kind="limit", by="ann", id=name))
         case _:
-            return store.open(account, "ann")
+            return store.reopen(account, "ann")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
