@@ -55,7 +55,7 @@ def blocked(crew: Crew) -> str:
 HELPED: dict[Callable[[Crew], str], tuple[str, str, dict[str, str]]] = {
     held: ("lease held", "Release the lease", {}),
     paused: ("paused", "Resume the run", {}),
-    blocked: ("blocked", "Resolve the issue", {"What was done": "The one of today."}),
+    blocked: ("blocked", "Resolve the issue", {"The action or decision": "The one of today."}),
 }
 
 

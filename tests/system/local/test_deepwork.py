@@ -8,6 +8,7 @@ import pytest
 
 from dcf.local.deepwork.project_calls import jobs_of
 from tests.local.helper import Agent, Connecting
+from tests.support.tables import rows
 from tests.system.local.conftest import Repository
 
 pytestmark = pytest.mark.anyio
@@ -86,14 +87,14 @@ async def test_two_worktrees_have_two_sessions(helping: Connecting, project: Rep
         assert (await two.call("finished_step", outputs=[]))["status"] == "workflow_complete"
 
 
-async def test_the_same_path_with_other_content_is_another_result(helping: Connecting, project: Repository) -> None:
-    """So a second step that changes the file of the first one is no repetition of its report."""
+@rows("content", ["draft", "checked"])
+async def test_an_equal_report_is_that_of_the_next_step(helping: Connecting, project: Repository, content: str) -> None:
+    """Also if the second step leaves the file of the first one as it is."""
     async with helping(project.root) as agent:
         await start(agent)
         project.write("draft.txt", "draft")
-        first = await agent.call("finished_step", outputs=["draft.txt"])
-        assert await agent.call("finished_step", outputs=["draft.txt"]) == first
-        project.write("draft.txt", "checked")
+        assert (await agent.call("finished_step", outputs=["draft.txt"]))["status"] == "next_step"
+        project.write("draft.txt", content)
         assert (await agent.call("finished_step", outputs=["draft.txt"]))["status"] == "workflow_complete"
 
 
