@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def host(
-    agents: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file that says which agents run, and by what.")],
+    agents: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file with the agents to run.")],
     server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
     direct: Annotated[
         bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")

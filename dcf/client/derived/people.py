@@ -49,7 +49,7 @@ def send_task_failure(
 ) -> Conversation[EndedTask]:
     """Fail a Task that waits for a callback: call this when what its task token was handed out for cannot be done.
 
-    The state's Retry and Catch apply. A retry hands out another token; this one serves no more.
+    The state's Retry and Catch apply. A retry hands out another token, and this one becomes invalid.
     """
     return call_tool(
         EndedTask,

@@ -164,7 +164,7 @@ def json_copy(
 def json_move(
     redis_key: str, from_path: str, to_path: str, *, overwrite: bool = True, request_id: str | None = None
 ) -> Conversation[ChangedDocument]:
-    """Move a value to another path of the same document, in one step; both paths as the document is before."""
+    """Move a value to another path of the same document, in one step. Both paths are those before the move."""
     return call_tool(
         ChangedDocument,
         "json_move",

@@ -305,7 +305,7 @@ def json_move(
     overwrite: Overwrite = True,
     request_id: OnceOnly = None,
 ) -> Outcome:
-    """Move a value to another path of the same document, in one step; both paths as the document is before."""
+    """Move a value to another path of the same document, in one step. Both paths are those before the move."""
     source, target = parse_path(from_path, name="from_path"), parse_path(to_path, name="to_path")
     arguments: dict[str, Json] = {"from_path": from_path, "to_path": to_path, "overwrite": overwrite}
     wish = wish_of("json_move", redis_key, target, None, request_id=request_id, asked=arguments)

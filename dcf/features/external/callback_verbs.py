@@ -110,7 +110,7 @@ def send_task_failure(
 ) -> Answered[EndedTask] | Refusal:
     """Fail a Task that waits for a callback: call this when what its task token was handed out for cannot be done.
 
-    The state's Retry and Catch apply. A retry hands out another token; this one serves no more.
+    The state's Retry and Catch apply. A retry hands out another token, and this one becomes invalid.
     """
     return _ended(on.callbacks.fail(task_token, error, cause, usage_given(usage)), task_token)
 

@@ -163,7 +163,7 @@ def _standing(meta: Meta) -> str:
             "for "
             "it.\n\n"
             "An ended run is finalized automatically after a time (DCF_FINALIZE_AFTER_S). It asks before; --yes "
-            "skips the question. Repeated, it tells the first result."
+            "skips the question. A repetition answers with the first result."
         ),
     ),
     page=PageAction(
