@@ -1,6 +1,6 @@
 """`python -m tests.system.browser.ended_screens FOLDER`: the end of the tutorial's run, in a terminal and in a browser.
 
-Needs Chromium. The run is real: the files and the command are those of docs/tutorial.md, and alice approves. Rich draws
+Needs Chromium. The run is real: the files and the command are those of docs/tutorials/refunds.md, and alice approves. Rich draws
 the printed lines.
 """
 
@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 from tests.system.browser.browser import THEMES, opened_browser
 from tests.system.browser.screenshots import shot, write
 
-_PAGE: Final = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+_PAGE: Final = (ROOT / "docs" / "tutorials" / "refunds.md").read_text("utf-8")
 _RUN: Final = "refund-1"
 _COLUMNS: Final = 104
 _FONT: Final = re.compile(r"@font-face \{.*?\}", re.DOTALL)
@@ -56,10 +56,10 @@ def finished_run(folder: Path) -> str:
     """Run the tutorial's workflow with its bank until it has succeeded; return what `dcf run` printed at its end."""
     for name in ("refunds.py", "bank.py"):
         source = re.search(rf"`{name}`[^\n]*(?:\n[^\n`]+)*\n*```python\n(.*?)```", _PAGE, re.DOTALL)
-        assert source is not None, f"docs/tutorial.md has no {name}"
+        assert source is not None, f"docs/tutorials/refunds.md has no {name}"
         (folder / name).write_text(source[1], "utf-8")
     command = re.search(r"^dcf (run refunds\.py .*)$", _PAGE, re.MULTILINE)
-    assert command is not None, "docs/tutorial.md has no `dcf run`"
+    assert command is not None, "docs/tutorials/refunds.md has no `dcf run`"
     with _started(folder, "bank.py", "0") as bank:
         address = _first_line(bank)
         with _started(folder, "-m", "dcf", *shlex.split(command[1]), BANK_URL=address) as run:
