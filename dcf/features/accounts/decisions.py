@@ -57,8 +57,8 @@ class Ledger:
         """Write a turn in flight, and keep the sums of what is promised."""
         before = self.held.get(name)
         turn = self._promised(turn)
-        self.add("tokens", turn.pt - (before.pt if before else 0))
-        self.add("nanos", turn.pn - (before.pn if before else 0))
+        self.add("tokens", turn.open_tokens - (before.open_tokens if before else 0))
+        self.add("nanos", turn.open_nanos - (before.open_nanos if before else 0))
         self.add("count", 0 if before else 1)
         self.held[name] = turn
         return turn
@@ -66,27 +66,36 @@ class Ledger:
     def drop(self, name: str) -> None:
         """Take a turn from those in flight."""
         turn = self.held.pop(name)
-        self.add("tokens", -turn.pt)
-        self.add("nanos", -turn.pn)
+        self.add("tokens", -turn.open_tokens)
+        self.add("nanos", -turn.open_nanos)
         self.add("count", -1)
 
     def _promised(self, turn: Held) -> Held:
-        own = turn.cur in ("", self.texts.get("currency", ""))
-        nanos = max(0, turn.en - turn.un) if own else turn.en
-        return replace(turn, pt=max(0, turn.et - turn.ti - turn.to), pn=nanos)
+        own = turn.currency in ("", self.texts.get("currency", ""))
+        nanos = max(0, turn.estimated_nanos - turn.nanos) if own else turn.estimated_nanos
+        return replace(
+            turn, open_tokens=max(0, turn.estimated_tokens - turn.tokens_in - turn.tokens_out), open_nanos=nanos
+        )
 
     def lapse(self, now: int) -> None:
         """End turns whose holders gave no sign. Their estimates count as open, until the bill is known."""
         over = sorted((turn.till, name) for name, turn in self.held.items() if turn.till < now)
         for _, name in over[:_MOST_LAPSED]:
             turn, currency = self.held[name], self.texts.get("currency", "")
-            ot, on = (turn.pt, turn.pn) if turn.begun else (0, 0)
-            on = on if currency else 0
+            tokens, nanos = (turn.open_tokens, turn.open_nanos) if turn.begun else (0, 0)
+            nanos = nanos if currency else 0
             self.enter(turn.day, "lapsed", 1)
-            self.enter(turn.day, "open_tokens", ot)
-            self.enter(turn.day, f"open_cost:{currency}", on)
+            self.enter(turn.day, "open_tokens", tokens)
+            self.enter(turn.day, f"open_cost:{currency}", nanos)
             self.done[name] = Done(
-                day=turn.day, ti=turn.ti, to=turn.to, un=turn.un, cur=turn.cur, ot=ot, on=on, ocur=currency
+                day=turn.day,
+                tokens_in=turn.tokens_in,
+                tokens_out=turn.tokens_out,
+                nanos=turn.nanos,
+                currency=turn.currency,
+                open_tokens=tokens,
+                open_nanos=nanos,
+                open_currency=currency,
             )
             self.drop(name)
             if self.texts.get("probing") == name:
@@ -144,7 +153,14 @@ def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
     ledger.pour("rpm", 1)
     ledger.pour("tpm", wish.tokens)
     _start(ledger, wish)
-    turn = Held(till=now + lasts, day=now // model.DAY, et=wish.tokens, en=wish.nanos, agent=wish.agent, run=wish.run)
+    turn = Held(
+        till=now + lasts,
+        day=now // model.DAY,
+        estimated_tokens=wish.tokens,
+        estimated_nanos=wish.nanos,
+        agent=wish.agent,
+        run=wish.run,
+    )
     ledger.hold(wish.id, turn)
     return Verdict(verdict="granted", is_probe=is_probe)
 
@@ -260,15 +276,15 @@ def report(books: Books, bill: Bill, now: int, lasts: int = model.RESERVED) -> t
     if done is not None and done.final:
         return "settled", books
     before = done or Done(day=now // model.DAY)
-    currency = _currency(before.cur, bill)
+    currency = _currency(before.currency, bill)
     if currency is None:
         return "currency", books
     after = Done(
         day=before.day,
-        ti=max(before.ti, bill.tokens_in),
-        to=max(before.to, bill.tokens_out),
-        un=max(before.un, bill.nanos),
-        cur=currency,
+        tokens_in=max(before.tokens_in, bill.tokens_in),
+        tokens_out=max(before.tokens_out, bill.tokens_out),
+        nanos=max(before.nanos, bill.nanos),
+        currency=currency,
     )
     _moved(ledger, before, after)
     if done is None:
@@ -285,23 +301,34 @@ def _currency(known: str, bill: Bill) -> str | None:
 
 
 def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> str:
-    currency = _currency(turn.cur, bill)
+    currency = _currency(turn.currency, bill)
     if currency is None:
         return "currency"
-    ti, to, un = max(turn.ti, bill.tokens_in), max(turn.to, bill.tokens_out), max(turn.un, bill.nanos)
-    ledger.enter(turn.day, "tokens_in", ti - turn.ti)
-    ledger.enter(turn.day, "tokens_out", to - turn.to)
-    ledger.enter(turn.day, f"cost:{currency}", un - turn.un)
+    tokens_in, tokens_out, nanos = (
+        max(turn.tokens_in, bill.tokens_in),
+        max(turn.tokens_out, bill.tokens_out),
+        max(turn.nanos, bill.nanos),
+    )
+    ledger.enter(turn.day, "tokens_in", tokens_in - turn.tokens_in)
+    ledger.enter(turn.day, "tokens_out", tokens_out - turn.tokens_out)
+    ledger.enter(turn.day, f"cost:{currency}", nanos - turn.nanos)
     _probed(ledger, bill, now)
     if bill.ended:
         ledger.enter(turn.day, "turns", 1)
-        ledger.pour("tpm", ti + to - turn.et)
+        ledger.pour("tpm", tokens_in + tokens_out - turn.estimated_tokens)
         had = max(ledger.shares.get(turn.run, 0), ledger.get("vmin"))
-        ledger.shares[turn.run] = had + ti + to - turn.et
+        ledger.shares[turn.run] = had + tokens_in + tokens_out - turn.estimated_tokens
         ledger.drop(bill.id)
-        ledger.done[bill.id] = Done(day=turn.day, ti=ti, to=to, un=un, cur=currency)
+        ledger.done[bill.id] = Done(
+            day=turn.day, tokens_in=tokens_in, tokens_out=tokens_out, nanos=nanos, currency=currency
+        )
         return "settled"
-    ledger.hold(bill.id, replace(turn, ti=ti, to=to, un=un, cur=currency, begun=1, till=now + lasts))
+    ledger.hold(
+        bill.id,
+        replace(
+            turn, tokens_in=tokens_in, tokens_out=tokens_out, nanos=nanos, currency=currency, begun=1, till=now + lasts
+        ),
+    )
     return "renewed"
 
 
@@ -322,12 +349,12 @@ def _probed(ledger: Ledger, bill: Bill, now: int) -> None:
 def _moved(ledger: Ledger, before: Done, after: Done) -> None:
     """Enter the difference between what the ledger had of a turn and what it has now."""
     day = before.day
-    ledger.enter(day, "tokens_in", after.ti - before.ti)
-    ledger.enter(day, "tokens_out", after.to - before.to)
-    ledger.enter(day, f"cost:{before.cur}", -before.un)
-    ledger.enter(day, f"cost:{after.cur}", after.un)
-    ledger.enter(day, "open_tokens", -before.ot)
-    ledger.enter(day, f"open_cost:{before.ocur}", -before.on)
+    ledger.enter(day, "tokens_in", after.tokens_in - before.tokens_in)
+    ledger.enter(day, "tokens_out", after.tokens_out - before.tokens_out)
+    ledger.enter(day, f"cost:{before.currency}", -before.nanos)
+    ledger.enter(day, f"cost:{after.currency}", after.nanos)
+    ledger.enter(day, "open_tokens", -before.open_tokens)
+    ledger.enter(day, f"open_cost:{before.open_currency}", -before.open_nanos)
 
 
 def state(books: Books, bill: Bill, day: int, now: int) -> tuple[str, Books]:
@@ -336,10 +363,19 @@ def state(books: Books, bill: Bill, day: int, now: int) -> tuple[str, Books]:
     turn, done = books.held.get(bill.id), books.done.get(bill.id)
     before = done or Done(day=day)
     if turn is not None:
-        before = Done(day=turn.day, ti=turn.ti, to=turn.to, un=turn.un, cur=turn.cur)
+        before = Done(
+            day=turn.day, tokens_in=turn.tokens_in, tokens_out=turn.tokens_out, nanos=turn.nanos, currency=turn.currency
+        )
         _probed(ledger, replace(bill, ended=True), now)
         ledger.drop(bill.id)
-    after = Done(day=before.day, ti=bill.tokens_in, to=bill.tokens_out, un=bill.nanos, cur=bill.currency, final=1)
+    after = Done(
+        day=before.day,
+        tokens_in=bill.tokens_in,
+        tokens_out=bill.tokens_out,
+        nanos=bill.nanos,
+        currency=bill.currency,
+        final=1,
+    )
     _moved(ledger, before, after)
     if done is None:
         ledger.enter(before.day, "turns", 1)

@@ -48,22 +48,21 @@ LONGEST_REFILL_MS: Final = 600_000
 
 @record(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A turn in flight: what it was estimated to use (`et`, `en`), what it has reported, and what is still promised.
+    """A turn in flight: its estimate, the usage that it has reported, and the open rest. Money is in billionths.
 
-    `till` is when it lapses, `day` whose ledger it counts in. `pt` and `pn` are the tokens and the money that are
-    reserved for it and not reported yet.
+    `till`: when it lapses. `day`: the ledger in which it counts. `begun` is 1 after the first report.
     """
 
     till: int
     day: int
-    et: int
-    en: int
-    ti: int = 0
-    to: int = 0
-    un: int = 0
-    cur: str = ""
-    pt: int = 0
-    pn: int = 0
+    estimated_tokens: int
+    estimated_nanos: int
+    tokens_in: int = 0
+    tokens_out: int = 0
+    nanos: int = 0
+    currency: str = ""
+    open_tokens: int = 0
+    open_nanos: int = 0
     begun: int = 0
     agent: str = ""
     run: str = ""
@@ -71,19 +70,19 @@ class Held:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Amounts that the ledger has of a turn that ended or lapsed. `ot` and `on` are open: their bill is unknown.
+    """A turn in the ledger that has ended or lapsed. The bill of its open amounts is unknown. Money is in billionths.
 
-    `final`: the statement of the provider told the amounts.
+    `final` is 1 if the amounts are those of the provider's statement.
     """
 
     day: int
-    ti: int = 0
-    to: int = 0
-    un: int = 0
-    cur: str = ""
-    ot: int = 0
-    on: int = 0
-    ocur: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    nanos: int = 0
+    currency: str = ""
+    open_tokens: int = 0
+    open_nanos: int = 0
+    open_currency: str = ""
     final: int = 0
 
 

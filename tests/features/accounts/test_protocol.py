@@ -110,7 +110,7 @@ def test_what_is_promised_is_the_sum_of_the_turns_in_flight(
         _, books = decided(books, step, now)
         sums = [books.numbers.get(name, 0) for name in ("count", "tokens", "nanos")]
         turns = books.held.values()
-        assert sums == [len(turns), sum(turn.pt for turn in turns), sum(turn.pn for turn in turns)]
+        assert sums == [len(turns), sum(turn.open_tokens for turn in turns), sum(turn.open_nanos for turn in turns)]
         assert 0 <= sums[0] <= (limits["in_flight"] or len(turns))
 
 
@@ -125,8 +125,8 @@ def test_the_ledger_is_the_sum_of_what_is_known_of_each_turn(
     known: list[Held | Done] = [*books.held.values(), *books.done.values()]
     for currency in ("EUR", "USD"):
         ledger = sum(sums.get(f"cost:{currency}", 0) for sums in books.days.values())
-        assert ledger == sum(turn.un for turn in known if turn.cur == currency)
-    assert sum(sums.get("tokens_in", 0) for sums in books.days.values()) == sum(turn.ti for turn in known)
+        assert ledger == sum(turn.nanos for turn in known if turn.currency == currency)
+    assert sum(sums.get("tokens_in", 0) for sums in books.days.values()) == sum(turn.tokens_in for turn in known)
 
 
 @given(after=st.integers(1, 7200), moments=st.lists(st.integers(0, 7200 * SECOND), max_size=20))

@@ -1,6 +1,6 @@
 """`python -m tests.system.browser.ended_screens FOLDER`: the end of the tutorial's run, in a terminal and in a browser.
 
-Needs Chromium. The run is real: the files and the command are those of docs/tutorials/refunds.md, and alice approves. Rich draws
+Needs Chromium. The run is real: docs/tutorials/refunds.md has its files and its command, and alice approves. Rich draws
 the printed lines.
 """
 
