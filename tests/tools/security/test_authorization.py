@@ -144,7 +144,8 @@ async def test_an_agent_of_another_planners_run_is_not_deleted(alone: Applicatio
     crew = await ask(alone, first, "create_worker_agents", workflow_id=run)
     agent_id = crew["agents_map"]["A"]
     for name in sorted(OTHERS):
-        answer = await ask(alone, key_of(*PLANNER, agent_id="planner-2"), name, agent_id=agent_id)
+        account = {"account": "openai-1"} if name == "report_limit" else {}
+        answer = await ask(alone, key_of(*PLANNER, agent_id="planner-2"), name, agent_id=agent_id, **account)
         assert answer.code == "forbidden", name
     for name in ("remove_tool_return_limits", "delete_agent"):
         assert (await ask(alone, first, name, agent_id=agent_id)).code == "ok", name
