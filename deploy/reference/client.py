@@ -144,6 +144,7 @@ def _type(annotation: Any) -> str:
 
 _SHOWN: Final = {
     r"\bAny\b": "Json",
+    r"\bUnpack\[(\w+)\]": r"*\1",  # as Python 3.13 formats it
     r"^Generator\[ToolCall \| Pause, Json, (.+)\]$": r"\1",
     r"^Generator\[Union\[ToolCall, Pause, Item\[(.+)\]\], Json, None\]$": r"Iterator[\1]",
     r"^Optional\[(.+)\]$": r"\1 | None",
