@@ -94,7 +94,7 @@ def moved_on(state: str, doc: StateDoc, epoch: int) -> StateRefusal:
     """Refuse because the state is not as the caller saw it."""
     return StateRefusal(
         code="conflict",
-        message=f"State '{state}' has moved on: its epoch is {doc.lease.epoch}, not {epoch}.",
+        message=f"State '{state}' has moved on since you read it: you gave epoch {epoch}, it is at {doc.lease.epoch}.",
         hint="Read the state again, and resolve it if that is still wanted.",
         doc=doc,
     )
