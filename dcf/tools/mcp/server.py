@@ -109,7 +109,9 @@ class RegisteredTool(Tool):
         reply = await reporting(verb, sent, context, work)
         if not is_own_program(context):
             asked_for = Asked(self.spec.name, verb.name, caller.scopes, self.shown(context.request_context))
-            reply = replace(reply, payload=as_listed(reply.payload, asked_for))
+            reworded = as_listed(reply.payload, asked_for)
+            if reworded != reply.payload:  # the text of the reply is made already
+                reply = replace(reply, payload=reworded)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
             structured_content=dict(reply.payload),

@@ -25,6 +25,8 @@ def offered(verb: str, arguments: Mapping[str, Json]) -> Call:
     if verb in REPLACED and arguments.keys() <= {*CALLS[REPLACED[verb].verb].arguments.split()}:
         choice = REPLACED[verb]
         return choice.verb, {**choice.outer(arguments), **choice.fixed}
+    if verb not in _CHOICES:
+        return verb, dict(arguments)
     tool, choice = _chosen(verb, arguments)
     return tool, choice.outer(arguments)
 
