@@ -1,6 +1,6 @@
 """The form of documents in RedisJSON: each key is a JSON document, JSONPaths name members. Must not send commands."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -129,7 +129,7 @@ class JsonForm:
         paths = list(map(path_of, names))
         if isinstance(document, list):
             document = {paths[0]: document}
-        return dict(_present(names, [document[path] for path in paths]))
+        return _present(names, [document[path] for path in paths])
 
     def members_of_each(self, keys: Sequence[str], names: Sequence[str]) -> list[Command]:
         """Return the commands that read members of several documents: one for each member."""
@@ -138,8 +138,7 @@ class JsonForm:
     def values_of_each(self, names: Sequence[str], replies: Sequence[Reply]) -> list[dict[Member, Json] | None]:
         """Return the members by the replies to `members_of_each`."""
         return [
-            None if None in texts else dict(_present(names, list(map(load, texts))))
-            for texts in zip(*replies, strict=True)
+            None if None in texts else _present(names, list(map(load, texts))) for texts in zip(*replies, strict=True)
         ]
 
     def element(self, key: str, index: int) -> Command:
@@ -192,6 +191,7 @@ class JsonForm:
         return _script(text)
 
 
+@lru_cache(maxsize=4_096)
 def path_of(member: Member) -> str:
     """Return the JSONPath of a member. RedisJSON understands no other escapes than these two.
 
@@ -208,17 +208,22 @@ def path_of(member: Member) -> str:
     return f'$.{name}["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
-def _present(names: Sequence[Member], document: Sequence[list[Json]]) -> Iterator[tuple[Member, Json]]:
-    """Yield those members that were found, from what their paths matched."""
+def _present(names: Sequence[Member], document: Sequence[list[Json]]) -> dict[Member, Json]:
+    """Return those members that were found, from what their paths matched."""
+    values: dict[Member, Json] = {}
     for member, matched in zip(names, document, strict=True):
-        own = None if isinstance(member, str) else member[1]
+        if isinstance(member, str):
+            if matched:
+                values[member] = matched[0]
+            continue
+        own = member[1]
         if isinstance(own, int):
-            yield member, matched
-        elif matched and isinstance(own, str) and own.startswith(" "):
-            if own in (every := matched[0] or {}):
-                yield member, every[own]
-        elif matched:
-            yield member, matched[0]
+            values[member] = matched
+        elif matched and not own.startswith(" "):
+            values[member] = matched[0]
+        elif matched and own in (every := matched[0] or {}):
+            values[member] = every[own]
+    return values
 
 
 @lru_cache(maxsize=256)
