@@ -243,7 +243,7 @@ class _Cast:
     def answer(self, task: AskedTask) -> Answer:
         """Return the answer of a Task: what was given for it, or what its function returns."""
         if task.name in self.answers:
-            return self._given(task, self.answers[task.name])
+            return self._scripted_answer(task, self.answers[task.name])
         if task.kind == "signal" and self.is_signalled:
             return {"never": True}
         if task.name in self.functions and task.kind == "callback":
@@ -262,10 +262,10 @@ class _Cast:
         result = self._called(task, self.functions[task.name])
         return result if "error" in result else None
 
-    def _given(self, task: AskedTask, answer: object) -> Answer:
+    def _scripted_answer(self, task: AskedTask, answer: object) -> Answer:
         match answer:
             case After(seconds=seconds, answer=later):
-                return {**self._given(task, later), "after": seconds}
+                return {**self._scripted_answer(task, later), "after": seconds}
             case NoAnswer():
                 return {"never": True}
             case BaseException():
@@ -301,7 +301,7 @@ class _Cast:
             deadline=ends,
             heartbeat_s=task.heartbeat_s,
             is_invocation=task.is_invocation,
-            **_told(task),
+            **_brief_members(task),
         )
 
     def renew(self, work: Work) -> str | None:  # noqa: ARG002 - the protocol's argument
@@ -327,7 +327,7 @@ def _raise(error: BaseException, _: Json) -> None:
     raise error
 
 
-def _told(task: AskedTask) -> dict[str, Json]:
+def _brief_members(task: AskedTask) -> dict[str, Json]:
     """Return what the Task tells its worker, as fields of its work."""
     brief = task.brief
     if brief is None:

@@ -40,7 +40,7 @@ def main() -> None:
     options = read_options()
     if options.again:
         document: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
-        write(document["heading"], document["note"], _found(document["found"]), _chosen(document["systems"]))
+        write(document["heading"], document["note"], _read_results(document["found"]), _chosen(document["systems"]))
         return
     began, systems, result = time.monotonic(), _chosen(options.systems), Found()
     with tempfile.TemporaryDirectory(prefix="dcf-peers-") as folder:
@@ -112,7 +112,7 @@ def _chosen(names: list[str]) -> list[System]:
     return [system for system in SYSTEMS if system.name in names]
 
 
-def _found(stored: dict[str, Any]) -> Found:
+def _read_results(stored: dict[str, Any]) -> Found:
     rounds = [[Sample(**sample) for sample in samples] for samples in stored["rounds"]]
     return Found(**{**stored, "rounds": rounds, "killed": [Killed(**item) for item in stored["killed"]]})
 

@@ -64,11 +64,11 @@ def platform_parts(settings: Settings, connections: Connections, plane: ControlP
 def _notifications(
     parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
 ) -> tuple[Notifications, Lanes]:
-    lanes, deliver_told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
+    lanes, delivery_records, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
     notifications = Notifications(
         parts.plane,
         parts.outbox,
-        deliver_told,
+        delivery_records,
         platforms,
         together,
         mailbox,

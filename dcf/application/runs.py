@@ -53,7 +53,7 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
     replicas = settings.wait_replicas
     policy = RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
     store, index = RunStore(connections, wait_replicas=replicas), RunIndex(connections)
-    outbox, told_records = Outbox(connections), ToldRecords(connections)
+    outbox, delivery_records = Outbox(connections), ToldRecords(connections)
     items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
     plane = ControlPlane(store, index, items)
     plane.limits = WorkLimiting(WorkLimits(connections))
@@ -64,11 +64,11 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
         run_store=store,
         run_index=index,
         outbox=outbox,
-        told=told_records,
+        told=delivery_records,
         history=History(connections),
         due=DueRuns(connections, policy),
         plane=plane,
-        views=RunViews(plane, store, told_records),
+        views=RunViews(plane, store, delivery_records),
         retention=Retention(plane, store, outbox, Deletion(connections), policy),
         keys=keys,
         definitions=definitions,

@@ -143,6 +143,19 @@ async def read_unit(native: Native, run: str, name: str) -> RunUnit:
     return _units(run, page)[name]
 
 
+async def last_event(native: Native, unit: RunUnit, kind: str) -> Mapping[str, Json] | None:
+    """Return the newest event of a kind about a unit; None if there is none."""
+    page = await native.call(
+        "read_run_events",
+        workflow_id=unit.run,
+        states_json=[unit.name],
+        types_json=[kind],
+        newest_first=True,
+        limit=1,
+    )
+    return page["events"][0] if page["events"] else None
+
+
 async def _pages(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
     cursor: Json = None
     while True:

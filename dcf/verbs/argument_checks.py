@@ -112,7 +112,7 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     schema = _properties(spec.arguments)[name]
     sent = error.errors(include_url=False, include_context=False)[0]["input"]
     meant = _value_meant(sent, schema)
-    explanation = _told(spec, name, schema)
+    explanation = _explanation(spec, name, schema)
     hint = (
         explanation
         if meant is None
@@ -146,7 +146,7 @@ def _value_meant(sent: object, schema: Mapping[str, Json]) -> str | None:
     return closest(sent, words) if isinstance(sent, str) else None
 
 
-def _told(spec: ToolSpec, name: str, schema: Mapping[str, Json]) -> str | None:
+def _explanation(spec: ToolSpec, name: str, schema: Mapping[str, Json]) -> str | None:
     """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
     branches = schema.get("anyOf", [schema])
     rule = f"It has {ID_RULE}." if any(branch.get("pattern") == ID for branch in branches) else None

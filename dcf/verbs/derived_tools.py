@@ -162,10 +162,10 @@ def _documentation(verb: Verb) -> str:
 def _described(text: str, names: Mapping[str, str]) -> str:
     """Return a description that has only verbs in backticks, which each interface words. Other words need none."""
 
-    def said(name: str) -> str:
+    def name_in_words(name: str) -> str:
         return names.get(name) or (f"`{name}`" if name in TABLE else name)
 
-    return renamed(text, said)
+    return renamed(text, name_in_words)
 
 
 def _following(verb: Verb, known: Mapping[str, Any]) -> list[dict[str, Json]]:

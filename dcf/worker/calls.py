@@ -144,7 +144,7 @@ class TaskCall:
             return result
         plan = self._plan
         try:
-            task_input = self._given()
+            task_input = self._task_input()
             output = self._called(task_input) if surroundings.is_watched else plan.call(task_input, self._context)
             if type(output) is CoroutineType:
                 output.close()
@@ -176,7 +176,7 @@ class TaskCall:
             self._stop()
 
     async def _carry_out(self) -> Json:
-        plan, task_input = self._plan, self._given()
+        plan, task_input = self._plan, self._task_input()
         if surroundings.is_watched:
             with self._surrounded():
                 output = await plan.call(task_input, self._context)
@@ -184,7 +184,7 @@ class TaskCall:
             output = await plan.call(task_input, self._context)
         return self._succeeded(output)
 
-    def _given(self) -> Any:
+    def _task_input(self) -> Any:
         work, read = self.work, self._plan.read
         value = payload_of(work.given) if work.is_invocation else work.given
         return value if read is None else read(value)
@@ -247,7 +247,7 @@ class TaskCall:
 
     def renew(self) -> None:
         """Renew the lease; cancel the call if it is lost."""
-        refusal = self._told("the heartbeat is not sent", lambda: self._office.renew(self.work))
+        refusal = self._refusal("the heartbeat is not sent", lambda: self._office.renew(self.work))
         if refusal is not None:
             self.cancel(refusal)
 
@@ -260,7 +260,7 @@ class TaskCall:
             log.warning("%s: line %d is written without its fields: %s", self.work.name, number, error.message)
             members = {}
         text = sendable(message, _LONGEST_MESSAGE)
-        refusal = self._told(subject, lambda: self._office.log_event(self.work, number, text, members))
+        refusal = self._refusal(subject, lambda: self._office.log_event(self.work, number, text, members))
         if refusal is not None:
             log.warning("%s: %s: %s", self.work.name, subject, refusal)
 
@@ -280,7 +280,7 @@ class TaskCall:
         """Ask the planner, and give the state back; return the answer."""
         return self._office.ask_question(self.work, question, choices)
 
-    def _told(self, subject: str, ask: Callable[[], str | None]) -> str | None:
+    def _refusal(self, subject: str, ask: Callable[[], str | None]) -> str | None:
         try:
             return ask()
         except DcfError as error:

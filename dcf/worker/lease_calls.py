@@ -160,7 +160,7 @@ class LeaseCalls:
     def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, and give the state back; return the answer."""
         more = {"choices_json": list(choices)} if choices else {}
-        return self._tools.call("ask_question", **_held(work), question=question, **more)
+        return self._tools.call("ask_question", **_lease_arguments(work), question=question, **more)
 
     def release(self, work: Work, reason: str | None = None) -> str | None:
         """Release the lease, with a reason for the history; return why no other agent will do the work, or None.
@@ -168,7 +168,7 @@ class LeaseCalls:
         Without a reason this worker shuts down, and the attempt is not counted.
         """
         more: dict[str, Json] = {"attempt_counts": False} if reason is None else {"reason": reason}
-        answer = self._tools.call("release_state_lease", **_held(work), **more)
+        answer = self._tools.call("release_state_lease", **_lease_arguments(work), **more)
         status = (answer.get("updated_state") or {}).get("status")
         return _refused(answer) if status in _STILL_TO_DO else f"the state is {status}"
 
@@ -179,10 +179,10 @@ class LeaseCalls:
         """
         if USAGE in result:
             used = {USAGE: result[USAGE], "request_id": _USAGE_OF_ATTEMPT}
-            answer = self._tools.call("update_workflow_control_plane", **_held(work), **used)
+            answer = self._tools.call("update_workflow_control_plane", **_lease_arguments(work), **used)
             if answer.get("code") != "ok":
                 return answer
-        return self._tools.call("release_state_lease", **_held(work), **release_arguments(result))
+        return self._tools.call("release_state_lease", **_lease_arguments(work), **release_arguments(result))
 
     def write(self, work: Work, result: Result, *, claim_next: bool) -> dict[str, Json]:
         """Write the outcome of a state, and lease the next one with it, unless the state is parked."""
@@ -226,7 +226,7 @@ class LeaseCalls:
         )
 
 
-def _held(work: Work) -> dict[str, Json]:
+def _lease_arguments(work: Work) -> dict[str, Json]:
     return {"workflow_id": work.workflow_id, "state": work.state, "lease_token": work.token}
 
 

@@ -15,9 +15,9 @@ class OfferedSkills:
 
     def __call__(self, definition: Definition, path: str) -> list[Json]:
         """Return the skills of a state of this workflow."""
-        return [self._told(skill) for skill in self._desk.skills_of(definition, path, None)]
+        return [self._as_json(skill) for skill in self._desk.skills_of(definition, path, None)]
 
-    def _told(self, skill: SkillAtHand) -> dict[str, Json]:
+    def _as_json(self, skill: SkillAtHand) -> dict[str, Json]:
         if skill.manifest is None:
             return {"manifestId": skill.reference, "problem": skill.problem}
         shown = {"manifestId": skill.manifest.manifest_id, "name": skill.manifest.name}

@@ -1,6 +1,5 @@
 """Each block of code of each page is checked by its kind, and most of the Python runs. A kind without a check fails."""
 
-import importlib.util
 import json
 import sys
 import tomllib
@@ -20,6 +19,7 @@ from dcf.flow.compiling import compile_flow
 from dcf.hosting.agents_file import read_agents_file
 from dcf.settings.process import VARIABLES
 from dcf.worker import FUNCTIONS
+from tests.flow.agreement import load
 from tests.support.pages import NAMES, Block, all_blocks, blocks_of
 from tests.support.paths import ROOT
 from tests.support.shell_lines import Unknown, check_command, check_dcf, commands_of
@@ -217,13 +217,7 @@ def run(block: Block, folder: Path) -> None:
 def imported(block: Block, folder: Path) -> ModuleType:
     path = folder / (block.file or f"block_{block.line}.py")
     path.write_text(block.text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    return load(path)
 
 
 @rows("page, word", NOT_RUN_HERE)

@@ -88,7 +88,7 @@ class ReadSet:
     usage: bool = False
     """The sums of the run's usage. Watched."""
     parts: Parts = field(default_factory=dict, hash=False)
-    """The reads of the parts of the run that capabilities keep. Each part knows what of it is watched."""
+    """The reads of the parts of the run that capabilities keep. Each part knows which of its documents are watched."""
     whole_meta: bool = False
     """The whole meta document, not only the fields that most decisions need."""
     audit: bool = False

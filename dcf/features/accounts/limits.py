@@ -1,4 +1,4 @@
-"""Reads what a caller tells of a usage limit. Pure."""
+"""Reads the usage limit that a caller reports. Pure."""
 
 from dcf.core.documents.parking import LONGEST_S
 from dcf.core.leasing.parking import Excuse

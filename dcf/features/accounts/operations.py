@@ -50,7 +50,7 @@ class Accounts:
         self._read_at = float("-inf")
 
     def put(self, account: str, limits: Mapping[str, int], currency: str | None = None) -> dict[str, Json]:
-        """Set limits; those that are not named stay, 0 takes line away."""
+        """Set limits; those that are not named stay, 0 removes a limit."""
         self._store.put(account, limits, {} if currency is None else {"currency": currency})
         return self.read(account)
 
@@ -83,7 +83,7 @@ class Accounts:
         self._store.assign(agent, account)
 
     def account_of(self, agent: str) -> str | None:
-        """Return the account of an agent, if it has line."""
+        """Return the account of an agent; None if it has none."""
         return self._store.account_of(agent)
 
     def reserve(self, account: str, wish: Wish, of_model: str | None = None) -> Verdict:

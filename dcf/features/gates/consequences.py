@@ -168,7 +168,7 @@ def asking(case: GateCase, open_gate: OpenGate) -> Iterator[Notice]:
     kind = NoticeKind.GATE.value
     gate = case.gate(open_gate.name)
     assert gate is not None, "it was opened from the gates"
-    names = _told(case, gate, open_gate)
+    names = _recipients(case, gate, open_gate)
     content = work_of(case, gate, open_gate) if names else {}
     for name in names:
         yield Notice(
@@ -248,7 +248,7 @@ def opened_event(case: GateCase, open_gate: OpenGate) -> Event:
     return Event(type="GateOpened", state=case.state, data=data)
 
 
-def _told(case: GateCase, gate: Gate, open_gate: OpenGate) -> Sequence[str]:
+def _recipients(case: GateCase, gate: Gate, open_gate: OpenGate) -> Sequence[str]:
     """Return who is notified: the agents that may give the verdict, so not the author; the planner if none is named."""
     names = open_gate.people.names if open_gate.by_people else open_gate.to
     if not gate.author_may_review and gate.kind != "command":

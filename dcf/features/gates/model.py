@@ -55,7 +55,7 @@ class OpenGate:
     @property
     def queues(self) -> tuple[str, ...]:
         """The names of the lists of human tasks that it is on, besides that of all and that of its run."""
-        return (*(f"person:{name}" for name in self.people.people), *(f"group:{name}" for name in self.people.groups))
+        return self.people.queues
 
     @property
     def whom(self) -> str:

@@ -62,12 +62,8 @@ def queues_of(doc: StateDoc) -> frozenset[str]:
     """Return the lists that a state is on while its output is judged."""
     queues: set[str] = set()
     for open_gate in open_gates(doc):
-        named = {f"agent:{name}" for name in open_gate.to} if not open_gate.by_people else set[str]()
-        if open_gate.by_people:
-            named = {f"person:{name}" for name in open_gate.people.people} | {
-                f"group:{name}" for name in open_gate.people.groups
-            }
-        queues |= named or {ANY}
+        named = open_gate.queues if open_gate.by_people else [f"agent:{name}" for name in open_gate.to]
+        queues.update(named or (ANY,))
     return frozenset(queues)
 
 

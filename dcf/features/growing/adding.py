@@ -149,7 +149,7 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
         kind = GROUP if unit.is_group else None
         doc = StateDoc(lease=Lease(epoch=step.now), waits_for=waits, kind=kind, extra=found_by(unit))
         step.writes.states[unit.name] = doc
-        step.writes.events.append(Event(type="UnitAdded", state=unit.name, data=_told(world, request)))
+        step.writes.events.append(Event(type="UnitAdded", state=unit.name, data=_event_data(world, request)))
         if unit.is_group:
             continue
         entry = Entry(raw=world.given, variables={}, entered_at=to_text(step.now))
@@ -181,7 +181,7 @@ def _join(step: Transition, groups: Sequence[NewUnit]) -> None:
             step.writes = replace(step.writes, assigned=tuple(dict.fromkeys((*step.writes.assigned, *members))))
 
 
-def _told(new_unit: NewUnit, request: RunRequest) -> dict[str, Json]:
+def _event_data(new_unit: NewUnit, request: RunRequest) -> dict[str, Json]:
     written = write_unit(new_unit.unit)
     shown = {name: written[name] for name in ("kind", "group", "parent", "depends_on", "title") if name in written}
     return request.told(**shown)

@@ -47,6 +47,11 @@ class Askees:
         return tuple(dict.fromkeys((*self.people, *self.groups)))
 
     @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the lists of what waits for them, besides that of all and that of the run."""
+        return (*(f"person:{name}" for name in self.people), *(f"group:{name}" for name in self.groups))
+
+    @property
     def listed(self) -> list[str | Mapping[str, str]]:
         """As JSON: the people, and each group as an object."""
         return [*self.people, *({"group": name} for name in self.groups)]

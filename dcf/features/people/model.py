@@ -43,7 +43,7 @@ class Asking(Attached):
     @property
     def queues(self) -> tuple[str, ...]:
         """The names of the lists that the task is on, besides that of all and that of its run."""
-        return (*(f"person:{name}" for name in self.to.people), *(f"group:{name}" for name in self.to.groups))
+        return self.to.queues
 
     @property
     def asked_first(self) -> tuple[str, ...]:

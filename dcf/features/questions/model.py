@@ -94,7 +94,7 @@ class Open:
     @property
     def queues(self) -> tuple[str, ...]:
         """The names of the lists that it is on, besides that of all and that of its run."""
-        return (*(f"person:{name}" for name in self.to.people), *(f"group:{name}" for name in self.to.groups))
+        return self.to.queues
 
     @property
     def whom(self) -> str:

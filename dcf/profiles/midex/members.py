@@ -57,12 +57,5 @@ async def holder_of(native: Native, meta: Mapping[str, Json], unit: RunUnit) -> 
 
 async def _last_holder(native: Native, unit: RunUnit) -> str | None:
     """Return the agent that held a step until its end: the call may be a repetition of the one that ended it."""
-    leases = await native.call(
-        "read_run_events",
-        workflow_id=unit.run,
-        states_json=[unit.name],
-        types_json=["LeaseAcquired"],
-        newest_first=True,
-        limit=1,
-    )
-    return str(leases["events"][0].get("owner")) if leases["events"] else None
+    lease = await growing_runs.last_event(native, unit, "LeaseAcquired")
+    return None if lease is None else str(lease.get("owner"))

@@ -188,15 +188,8 @@ async def _was_sent_back_by_caller(native: Native, unit: RunUnit, before: str, s
     """Return True for the repetition of the call with which the caller sent an order back to its holder."""
     if not (before == status == "in_progress" and unit.facts.get("gates")) or unit.holder == native.agent():
         return False
-    verdicts = await native.call(
-        "read_run_events",
-        workflow_id=unit.run,
-        states_json=[unit.name],
-        types_json=["GateDecided"],
-        newest_first=True,
-        limit=1,
-    )
-    return any(event.get("judged_by") == native.agent() for event in verdicts["events"])
+    verdict = await growing_runs.last_event(native, unit, "GateDecided")
+    return verdict is not None and verdict.get("judged_by") == native.agent()
 
 
 async def _taken_over(native: Native, unit: RunUnit, before: str, status: str) -> str:

@@ -101,9 +101,9 @@ class PromptDelivery:
         with self._lock:
             return self._told.pop(_event(workflow_id, entry), None)
 
-    def _keep(self, workflow_id: str, entry: OutboxEntry, told_at_once: ToldAtOnce) -> None:
+    def _keep(self, workflow_id: str, entry: OutboxEntry, delivered: ToldAtOnce) -> None:
         with self._lock:
-            self._told[_event(workflow_id, entry)] = told_at_once
+            self._told[_event(workflow_id, entry)] = delivered
             if len(self._told) > _MOST_KEPT:
                 self._told.pop(next(iter(self._told)), None)
 

@@ -209,7 +209,7 @@ class Connections:
         before, answered = self._form, answer_of(connection)
         if answered and isinstance(answered[0], redis.exceptions.MovedError):
             return  # a node of a cluster that is used as if it were alone: the replies to commands say so
-        self._form = form_of(partial(_exchanged, connection), self.wanted, told=answered)
+        self._form = form_of(partial(_exchanged, connection), self.wanted, replies=answered)
         if before is not None and before is not self._form:
             raise StoreUnavailable(
                 "Another Redis answers than before, which keeps documents in another form.", "Repeat the call."

@@ -37,12 +37,14 @@ _LOOKED_AT: Final = 20
 """Runs of each list that are read where there is no record: an entry may name a run that does not exist."""
 
 
-def form_of(ask: Ask, wanted_form: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
+def form_of(
+    ask: Ask, wanted_form: WantedForm = "auto", *, shards: int = 1, replies: Sequence[Reply] = ()
+) -> DocumentForm:
     """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it.
 
-    `told` is the reply to `ASK_FORM`, if it was sent already.
+    `replies` has the reply to `ASK_FORM`, if it was sent already.
     """
-    (recorded,) = told or ask([ASK_FORM])
+    (recorded,) = replies or ask([ASK_FORM])
     if isinstance(recorded, redis.exceptions.NoPermissionError):
         raise faults.not_allowed(str(ASK_FORM[0]))
     if isinstance(recorded, redis.ResponseError):

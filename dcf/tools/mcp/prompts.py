@@ -75,7 +75,7 @@ class Prompts:
         messages = [
             PromptMessage(role="user", content=TextContent(text=text_of(name).format(**_WORDS[name](arguments))))
         ]
-        embedded_resource = await self._beside(name, arguments)
+        embedded_resource = await self._embedded(name, arguments)
         return GetPromptResult(
             description=prompt.description,
             messages=messages
@@ -83,7 +83,7 @@ class Prompts:
             else [*messages, PromptMessage(role="user", content=embedded_resource)],
         )
 
-    async def _beside(self, name: str, arguments: Given) -> EmbeddedResource | None:
+    async def _embedded(self, name: str, arguments: Given) -> EmbeddedResource | None:
         """Return what the prompt talks about."""
         if name == "plan_workflow":
             page = TextResourceContents(uri=LANGUAGE, text=language(), mime_type=MARKDOWN)

@@ -131,13 +131,19 @@ def _states(app: "Application", assignment: Assignment) -> Iterator[dict[str, An
             assert assignment.workflow_id is not None, "states are of a run"
             key = app.runs.input_key(assignment.workflow_id, state.state)
             left_out = {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
-            yield _state(state) | values | _asked(app, assignment, state) | _mark(state) | left_out
+            yield _state(state) | values | _questions_and_rejections(app, assignment, state) | _mark(state) | left_out
         else:
             room -= size
-            yield _state(state) | values | _asked(app, assignment, state) | _mark(state) | {"input": state.given}
+            yield (
+                _state(state)
+                | values
+                | _questions_and_rejections(app, assignment, state)
+                | _mark(state)
+                | {"input": state.given}
+            )
 
 
-def _asked(app: "Application", assignment: Assignment, state_at_hand: StateAtHand) -> dict[str, Any]:
+def _questions_and_rejections(app: "Application", assignment: Assignment, state_at_hand: StateAtHand) -> dict[str, Any]:
     """Return what was said of the state in this visit: questions with their answers, and why a gate sent it back."""
     if assignment.workflow_id is None:
         return {}

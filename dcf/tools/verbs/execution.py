@@ -314,10 +314,10 @@ def update_workflow_control_plane(
     answer = on.control_plane.update(workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(on, workflow_id, state, answer) if isinstance(answer, AlreadyCompleted) else None
-        mend = calls_after_rejection(request, workflow_id, owner_agent_id, answer)
+        next_calls = calls_after_rejection(request, workflow_id, owner_agent_id, answer)
         if may_regain(answer, owner_agent_id):
-            answer, mend = regaining(answer, workflow_id, state)
-        return RefusedWith(answer, {"stored": stored, "next": mend, **what_failed(answer)})
+            answer, next_calls = regaining(answer, workflow_id, state)
+        return RefusedWith(answer, {"stored": stored, "next": next_calls, **what_failed(answer)})
     work = claimed_work(on, workflow_id, owner_agent_id, answer, whole_input=whole_input)
     nothing = f" {reason_for_nothing(answer)}" if claim_next and not work else ""
     members = {

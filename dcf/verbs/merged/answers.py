@@ -62,7 +62,7 @@ def _texts(payload: Mapping[str, Json], request: Asked) -> dict[str, Json]:
 def _open_ways(request: Asked) -> str:
     """Return in what other ways the caller may call the tool."""
     others = (choice for merge in MERGES if merge.name == request.tool for choice in merge.choices)
-    ways = (choice.said() for choice in others if TABLE[choice.verb].scope in request.scopes)
+    ways = (choice.in_words() for choice in others if TABLE[choice.verb].scope in request.scopes)
     return ", or ".join(f"with {way}" for way in dict.fromkeys(ways) if way)
 
 

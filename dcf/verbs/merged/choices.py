@@ -45,7 +45,7 @@ class Choice:
         own = {outer.get(name, name): value for name, value in arguments.items() if name not in self.fixed}
         return {**self.by, **own}
 
-    def said(self, others: Collection[str] = ()) -> str:
+    def in_words(self, others: Collection[str] = ()) -> str:
         """Say in words how a call chooses this verb, but for arguments that it has."""
         parts = [f"{name} {_written(value)}" for name, value in self.by.items()]
         return " and ".join((*parts, *(name for name in self.given if name not in others)))

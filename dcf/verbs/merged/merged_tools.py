@@ -131,7 +131,7 @@ class MergedTool:
         result = dict.fromkeys(filter(None, (self._way(item, foreign, sent) for item in takers)))
         ways = [way for way in result if not any(way.startswith(f"{other} and ") for other in result)]
         names, verb = _listed(foreign), "do" if len(foreign) > 1 else "does"
-        how = f"with {choice.said()}" if choice.said() else "with the rest of this call"
+        how = f"with {choice.in_words()}" if choice.in_words() else "with the rest of this call"
         them = "them" if len(foreign) > 1 else "it"
         return InvalidArgument(
             f"{names} {verb} not go {how}.",
@@ -141,7 +141,7 @@ class MergedTool:
     def _way(self, choice: Choice, foreign: Sequence[str], sent: AbstractSet[str]) -> str:
         """Return with what, and without what, arguments go that belong to a choice."""
         others = sorted(sent - self._takes(choice).keys() - choice.by.keys())
-        needed = choice.said(foreign)
+        needed = choice.in_words(foreign)
         parts = (f"with {needed}" if needed else "", f"without {_listed(others)}" if others else "")
         return " and ".join(filter(None, parts))
 
@@ -154,13 +154,13 @@ class MergedTool:
         own = sent - choice.by.keys()
         others = (item for item in self._choices if item is not choice and own <= self._takes(item).keys())
         whole = (
-            item.said() for item in others if own >= {*filter(partial(self._is_required, item), self._takes(item))}
+            item.in_words() for item in others if own >= {*filter(partial(self._is_required, item), self._takes(item))}
         )
         return ", or ".join(f"with {way}" for way in dict.fromkeys(whole) if way)
 
     def _incomplete(self, choice: Choice, missing: str, complete: str) -> InvalidArgument:
         return AlmostRight(
-            f"The argument {missing} is missing with {choice.said()}.",
+            f"The argument {missing} is missing with {choice.in_words()}.",
             f"Send {missing}, or what you sent {complete}.",
             values={missing: f"<{missing}>"},
         )

@@ -50,7 +50,7 @@ def worded(text: str, language: Language, verb: str | None = None, known: Mappin
     """Return a text in the words of an interface: what was said to a call of the verb with these arguments."""
     own = _arguments_of(verb)
 
-    def said(named: Named) -> str | None:
+    def replacement(named: Named) -> str | None:
         if verb is not None and named.name in own:
             if named.has_value:
                 return language.value(verb, named.name, named.value)
@@ -59,7 +59,7 @@ def worded(text: str, language: Language, verb: str | None = None, known: Mappin
             return language.call(Call(verb=named.name, arguments=named.arguments, known=known or {}))
         return None
 
-    return rewritten(text, said)
+    return rewritten(text, replacement)
 
 
 def message_worded(text: str, language: Language, verb: str, words: Collection[str] = ()) -> str:
@@ -69,12 +69,12 @@ def message_worded(text: str, language: Language, verb: str, words: Collection[s
     """
     own = _arguments_of(verb)
 
-    def said(match: re.Match[str]) -> str:
+    def renamed_argument(match: re.Match[str]) -> str:
         name = match[0]
         is_named = name in own and ("_" in name or name in words)
         return (language.argument(verb, name) or name).strip("`") if is_named else name
 
-    return worded(_WORD.sub(said, text), language, verb)
+    return worded(_WORD.sub(renamed_argument, text), language, verb)
 
 
 def _arguments_of(verb: str | None) -> Collection[str]:

@@ -42,12 +42,12 @@ def in_tools(text: str) -> str:
     """Return the description of a tool or argument as lists have it. A model needs no backticks around a call."""
     language = Tools()
 
-    def said(named: Named) -> str | None:
+    def replacement(named: Named) -> str | None:
         if named.name not in CALLS or named.has_value:
             return None
         return (language.call(Call(verb=named.name, arguments=named.arguments)) or named.written).strip("`")
 
-    return rewritten(text, said)
+    return rewritten(text, replacement)
 
 
 def former_names() -> dict[str, tuple[str, str]]:

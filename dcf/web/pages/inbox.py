@@ -29,7 +29,7 @@ def inbox_page(visit: Visit, parameters: Mapping[str, str]) -> str:
     audience = {} if run is not None else {"person": person}
     now = this_moment()
     answer = visit.ask(
-        "list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **audience)
+        "list_human_tasks", limit=_LISTED, **_without_none(workflow_id=run, group=group, cursor=cursor, **audience)
     )
     may_judge = visit.caller.agent_id in {None, person}  # a caller cannot list the verdicts of another
     gates = _gates(visit, run, person, group) if cursor is None and (run is not None or may_judge) else ()
@@ -128,8 +128,8 @@ def _gates(visit: Visit, run: str | None, person: str | None, group: str | None)
         return ()
     arguments: dict[str, Any] = {"workflow_id": run} if run is not None else {"agent_id": person, "group": group}
     now = this_moment()
-    return [of_gate(row, now) for row in visit.ask("list_gates", limit=_LISTED, **_given(**arguments))["gates"]]
+    return [of_gate(row, now) for row in visit.ask("list_gates", limit=_LISTED, **_without_none(**arguments))["gates"]]
 
 
-def _given(**arguments: Json) -> dict[str, Json]:
+def _without_none(**arguments: Json) -> dict[str, Json]:
     return {name: value for name, value in arguments.items() if value is not None}

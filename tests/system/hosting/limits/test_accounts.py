@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 
 from dcf.tools.calling.client import ToolClient, connect
 from tests.support.waiting import wait_until
+from tests.system.hosting.limits.rejecting import serving
 from tests.system.processes.shop import Shop, shop
 from tests.system.processes.site import LONG, Process, first_line
 
@@ -77,29 +77,15 @@ class Provider:
 def provider() -> Iterator[Provider]:
     result = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            _, agent, run = self.path.split("/")
-            status = result.status(agent, run)
-            if status == 200:
-                threading.Event().wait(TURN_S)
-            self.send_response(status)
-            if status == 429:
-                self.send_header("Retry-After", str(max(1, round(result.end - time.time()) + 1)))
-            self.end_headers()
-            self.wfile.write(b"an answer")
+    def reply(path: str) -> int | None:
+        _, agent, run = path.split("/")
+        if result.status(agent, run) == 429:
+            return max(1, round(result.end - time.time()) + 1)
+        threading.Event().wait(TURN_S)
+        return None
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the standard library
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    result.url = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with serving(reply) as result.url:
         yield result
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @dataclass(kw_only=True)

@@ -5,13 +5,11 @@ The runs allow one attempt, so that a single counted one would end them.
 
 import json
 import secrets
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import pytest
 
 from dcf.tools.calling.client import ToolClient, connect
 from tests.support.waiting import wait_until
+from tests.system.hosting.limits.rejecting import serving
 from tests.system.processes.shop import Shop, shop
 from tests.system.processes.site import LONG, Process, first_line
 
@@ -68,27 +67,8 @@ class Provider:
 @contextmanager
 def provider() -> Iterator[Provider]:
     provider = Provider()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status = provider.status(self.path)
-            self.send_response(status)
-            if status == 429:
-                self.send_header("Retry-After", str(WINDOW_S))
-            self.end_headers()
-            self.wfile.write(b"an answer")
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the standard library
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.url = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with serving(lambda path: WINDOW_S if provider.status(path) == 429 else None) as provider.url:
         yield provider
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture(scope="module")
