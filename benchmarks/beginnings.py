@@ -11,7 +11,7 @@ from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.starting import Start
-from dcf.features import installed, installed_runs  # noqa: F401 - before the first decision
+from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.retrying import RunRetrying

@@ -14,7 +14,7 @@ from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.runs import way
 from dcf.application.application import Application
-from dcf.features import installed, installed_runs  # noqa: F401 - before the first decision
+from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.lists.index import RunIndex

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.features import installed, installed_runs  # noqa: F401 - before the first decision
+from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
 from dcf.features.children.operations import Children
 from dcf.features.external.operations import SignalSending
 from dcf.features.journal.operations import Journal

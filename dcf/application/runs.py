@@ -2,7 +2,7 @@
 
 from dcf.asl.expressions.confinement import limit_children
 from dcf.core.lifecycle.retention import RetentionPolicy
-from dcf.features import installed, installed_runs  # noqa: F401 - before the first decision
+from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
 from dcf.features.children.operations import Children
 from dcf.features.retention.operations import Retention
 from dcf.features.retention.storage import Deletion

@@ -1,7 +1,7 @@
 """The offers of capabilities to decisions of the engine: types, and the tables of installed offers. Pure.
 
 The engine meets a capability only as a row of these tables. They are complete before the first call: a read
-before that raises, so that no process ignores a capability in silence. `features/installed.py` fills them.
+before that raises, so that no process ignores a capability in silence. `features/installed_decisions.py` fills them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -72,7 +72,6 @@ class Capability:
     `look_reads` and `end_reads` are what is read of parts of the run for the looks, and before a state ends.
     """
 
-    name: str
     completion: CompletionStep | None = None
     charging: Charging | None = None
     flow: Flow | None = None
@@ -90,7 +89,7 @@ class Extensions(Tables):
     Those of `leasing`, of what is `attached` to states and of what `ends` read are filled with them.
     """
 
-    filled_by = "dcf.features.installed"
+    filled_by = "dcf.features.installed_decisions"
     leasing: LeaseExtensions
     attached: AttachedKinds
     ends: EndExtensions

@@ -1,48 +1,65 @@
-"""Lists the capabilities once, in their order: that of a completion, outermost first. Importing it installs them.
+"""Lists the capabilities once, in their order: that of a completion, outermost first. A line adds a capability to dcf.
 
-A capability may import those below it in the list. Every process that decides on runs imports this module before its
-first call. A capability that offers something to the engine has a module `capability`. The modules of verbs are in
-`verb_modules`.
+A capability may import those below it in the list. A line has the modules of the folder that offer something, so that
+a process imports no more than it needs: this module itself must import none of them. Three modules install the offers:
+`installed_language`, `installed_decisions` and `installed_runs`. Servers ask for the modules of verbs.
 """
 
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Final, TypeVar
 
-from dcf.core.extensions import EXTENSIONS, Capability
-from dcf.features import installed_language  # noqa: F401 - who decides on runs reads workflows
-from dcf.features.gates.capability import GATES
-from dcf.features.growing.capability import GROWING
-from dcf.features.people.capability import PEOPLE
-from dcf.features.questions.capability import QUESTIONS
-from dcf.features.usage.capability import USAGE
+Offer = TypeVar("Offer")
 
-CAPABILITIES: Final = (
-    QUESTIONS,
-    GROWING,
-    Capability(name="accounts"),
-    Capability(name="traces"),
-    Capability(name="export"),
-    Capability(name="external"),
-    GATES,
-    Capability(name="diagnosis"),
-    Capability(name="health"),
-    Capability(name="agent_context"),
-    Capability(name="projects"),
-    Capability(name="project_files"),
-    Capability(name="search"),
-    Capability(name="webhooks"),
-    Capability(name="catalogue"),
-    Capability(name="work"),
-    Capability(name="findings"),
-    Capability(name="retention"),
-    USAGE,
-    Capability(name="a2a"),
-    Capability(name="artifacts"),
-    Capability(name="children"),
-    Capability(name="documents"),
-    Capability(name="journal"),
-    PEOPLE,
-    Capability(name="schedules"),
-    Capability(name="task_log"),
-)
+CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "questions": ("capability", "run_offers", "verbs", "correction_verbs"),
+    "growing": ("capability", "run_offers", "verbs"),
+    "accounts": ("verbs", "turn_verbs"),
+    "traces": (),
+    "export": (),
+    "external": ("verbs", "callback_verbs"),
+    "gates": ("syntax", "capability", "run_offers", "verbs", "override_verbs"),
+    "diagnosis": ("verbs",),
+    "health": ("verbs",),
+    "agent_context": ("verbs",),
+    "projects": ("verbs",),
+    "project_files": (),
+    "search": ("verbs",),
+    "webhooks": ("verbs",),
+    "catalogue": ("verbs",),
+    "work": ("run_offers", "verbs"),
+    "findings": ("verbs", "promotion_verbs"),
+    "retention": ("verbs",),
+    "usage": ("capability", "run_offers", "verbs"),
+    "a2a": (),
+    "artifacts": ("verbs",),
+    "children": ("syntax",),
+    "documents": ("verbs",),
+    "journal": ("run_offers", "verbs"),
+    "people": ("syntax", "capability", "run_offers", "verbs"),
+    "schedules": ("verbs",),
+    "task_log": ("verbs",),
+}
+"""The modules of each capability that offer something to the engine (each has an `OFFER`), or have verbs."""
 
-EXTENSIONS.install(CAPABILITIES)
+
+def offers(module: str, kind: type[Offer]) -> tuple[Offer, ...]:
+    """Import a module of each capability that lists it. Return the offers of these modules, in the order above.
+
+    Raise TypeError for an offer that is not of the kind.
+    """
+    offered = {name: import_module(name).OFFER for name in _modules(lambda name: name == module)}
+    for name, offer in offered.items():
+        if not isinstance(offer, kind):
+            raise TypeError(f"{name}.OFFER must be of {kind.__name__}.")
+    return tuple(offered.values())
+
+
+def verb_modules() -> tuple[str, ...]:
+    """Import the modules in which capabilities describe their verbs. Return their full names."""
+    return tuple(import_module(name).__name__ for name in _modules(lambda name: name.endswith("verbs")))
+
+
+def _modules(is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    for capability, names in CAPABILITIES.items():
+        yield from (f"{__package__}.{capability}.{name}" for name in names if is_wanted(name))

@@ -15,7 +15,7 @@ from dcf.core.documents.decision import Decision, Event, More, Notice, Snapshot,
 from dcf.core.documents.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
 from dcf.core.leasing import attention, claim, lease
 from dcf.core.lifecycle import creation, finalization, kickoff
-from dcf.features import installed  # noqa: F401 - decisions ask what is installed
+from dcf.features import installed_decisions  # noqa: F401 - decisions ask what is installed
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal

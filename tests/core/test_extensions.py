@@ -1,11 +1,10 @@
 """Offers of capabilities to decisions: the tables must be complete, and each kind of thing has one place."""
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from dcf.asl.tasks.extensions import LANGUAGE, Language
+from dcf.asl.tasks.extensions import LANGUAGE, Language, LanguageOffer
 from dcf.core.definitions.extensions import EndExtensions, EndReads, parts_to_end
 from dcf.core.documents.attached import AttachedKind, AttachedKinds
 from dcf.core.documents.codec import read_state, write_state
@@ -13,8 +12,10 @@ from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parts import Part, every_name, last
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LEASING, LeaseExtensions
+from dcf.features.gates import capability as gates
 from dcf.features.gates.model import Submission
-from dcf.features.installed import CAPABILITIES
+from dcf.features.growing import capability as growing
+from dcf.features.installed import offers
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned
 from dcf.runs.clock.duties import DutyExtensions
@@ -24,6 +25,8 @@ from dcf.store.extensions import ListExtensions, PartExtensions
 from tests.core.build import definition
 from tests.support.capabilities.installation import own_tables
 
+DECISIONS: Final = offers("capability", Capability)
+
 
 def empty() -> Extensions:
     """Return tables that are not filled yet."""
@@ -32,11 +35,11 @@ def empty() -> Extensions:
 
 def test_tables_raise_before_capabilities_are_installed() -> None:
     tables = empty()
-    with pytest.raises(RuntimeError, match=r"completions.*dcf\.features\.installed"):
+    with pytest.raises(RuntimeError, match=r"completions.*dcf\.features\.installed_decisions"):
         _ = tables.completions
-    with pytest.raises(RuntimeError, match=r"holds.*dcf\.features\.installed"):
+    with pytest.raises(RuntimeError, match=r"holds.*dcf\.features\.installed_decisions"):
         _ = tables.leasing.holds
-    with pytest.raises(RuntimeError, match=r"kinds.*dcf\.features\.installed"):
+    with pytest.raises(RuntimeError, match=r"kinds.*dcf\.features\.installed_decisions"):
         _ = tables.attached.kinds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_runs"):
         _ = ListExtensions().opened
@@ -56,19 +59,18 @@ def test_two_capabilities_cannot_offer_the_same_kind_of_resource() -> None:
     tables = Language()
     child = LANGUAGE.resources["child"]
     with pytest.raises(ValueError, match="the same kind of Resource"):
-        tables.install(fields=(), resources=(child, child), gates_of_run=LANGUAGE.gates_of_run)
+        tables.install([LanguageOffer(resources=(child,)), LanguageOffer(resources=(child,))])
 
 
 def test_two_capabilities_cannot_read_the_same_field_of_a_task() -> None:
     gates = LANGUAGE.fields["Gates"]
     with pytest.raises(ValueError, match="the same field of a Task"):
-        Language().install(fields=(gates, gates), resources=(), gates_of_run=LANGUAGE.gates_of_run)
+        Language().install([LanguageOffer(fields=(gates,)), LanguageOffer(fields=(gates,))])
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:
-    gates = next(item for item in CAPABILITIES if item.name == "gates")
     with pytest.raises(ValueError, match="offer the same"):
-        empty().install([*CAPABILITIES, replace(gates, name="others")])
+        empty().install([*DECISIONS, gates.OFFER])
 
 
 def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_first() -> None:
@@ -91,11 +93,10 @@ def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_fir
 
 
 def test_the_engine_needs_one_capability_that_charges_and_one_that_lets_runs_grow() -> None:
-    growing = next(item for item in CAPABILITIES if item.name == "growing")
     with pytest.raises(ValueError, match="0 capabilities offer the same"):
-        empty().install([Capability(name="search")])
+        empty().install([Capability()])
     with pytest.raises(ValueError, match="2 capabilities offer the same"):
-        empty().install([*CAPABILITIES, replace(growing, name="others")])
+        empty().install([*DECISIONS, growing.OFFER])
 
 
 def test_what_two_capabilities_read_of_the_same_part_is_read_together() -> None:
@@ -103,10 +104,10 @@ def test_what_two_capabilities_read_of_the_same_part_is_read_together() -> None:
 
     def offer(name: str) -> Capability:
         reads = EndReads(applies=lambda _: True, parts=lambda _, path: part.wanted((name, path)))
-        return Capability(name=name, look_reads=part.wanted((name,)), end_reads=reads)
+        return Capability(look_reads=part.wanted((name,)), end_reads=reads)
 
     with own_tables():
-        EXTENSIONS.install([*CAPABILITIES, offer("first"), offer("second")])
+        EXTENSIONS.install([*DECISIONS, offer("first"), offer("second")])
         assert LEASING.look_reads[part] == ("first", "second")
         assert parts_to_end(definition(), "A")[part] == ("first", "A", "second")
 
@@ -114,7 +115,7 @@ def test_what_two_capabilities_read_of_the_same_part_is_read_together() -> None:
 def test_two_capabilities_cannot_attach_a_value_under_the_same_field() -> None:
     kind = AttachedKind(field="asked", read=lambda _: None)
     with pytest.raises(ValueError, match="under the same field"):
-        empty().install([*CAPABILITIES, Capability(name="others", attached=kind)])
+        empty().install([*DECISIONS, Capability(attached=kind)])
 
 
 def test_a_field_has_one_value_and_values_are_in_the_order_of_their_fields() -> None:

@@ -4,32 +4,33 @@
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
-from dcf.asl.tasks.extensions import LANGUAGE
+from dcf.asl.tasks.extensions import LANGUAGE, LanguageOffer
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.answers import Updated
 from dcf.core.extensions import EXTENSIONS, Capability
 from dcf.errors import InvalidDefinition
-from dcf.features.installed import CAPABILITIES
+from dcf.features.installed import offers
+from dcf.runs import offers as of_runs
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.clock.duties import DUTIES
 from dcf.store.connection.server_time import ServerTime
-from dcf.store.extensions import PARTS
 from dcf.store.transaction import state_texts
 from dcf.values.refusal import Refusal
 from tests.support.ahead import look
 from tests.support.capabilities.installation import own_tables
-from tests.support.capabilities.stamps.capability import STAMPS
+from tests.support.capabilities.stamps import capability, run_offers, syntax
 from tests.support.capabilities.stamps.model import Stamp
-from tests.support.capabilities.stamps.operations import LOOKS, Stamps, counting
-from tests.support.capabilities.stamps.storage import ROW, book_key
-from tests.support.capabilities.stamps.syntax import FIELD
+from tests.support.capabilities.stamps.operations import LOOKS, Stamps
+from tests.support.capabilities.stamps.storage import book_key
 from tests.support.workflows.machines import chain, workflow
 from tests.support.world import World
 
+DECISIONS: Final = offers("capability", Capability)
 STAMPED = workflow({"A": {"Type": "Task", "Stamp": ["rita"], "Next": "B"}, "B": {"Type": "Task", "End": True}})
 
 
@@ -43,11 +44,9 @@ def install(*capabilities: Capability) -> None:
 def _stamps() -> Iterator[None]:
     """Install stamps with all other capabilities until the test ends."""
     with own_tables():
-        install(*CAPABILITIES, STAMPS)
-        PARTS.install([*PARTS.rows.values(), ROW])
-        fields, resources = [*LANGUAGE.fields.values(), FIELD], LANGUAGE.resources.values()
-        LANGUAGE.install(fields=fields, resources=resources, gates_of_run=LANGUAGE.gates_of_run)
-        DUTIES.install([*DUTIES.makers, counting])
+        install(*DECISIONS, capability.OFFER)
+        of_runs.install([*offers("run_offers", of_runs.RunOffer), run_offers.OFFER])
+        LANGUAGE.install([*offers("syntax", LanguageOffer), syntax.OFFER])
         yield
 
 
@@ -133,10 +132,10 @@ def test_the_book_is_deleted_with_its_run(world: World) -> None:
 def test_a_process_without_the_capability_passes_on_what_it_cannot_read(world: World) -> None:
     run, token = submitted(world)
     before = world.doc(run, "A")
-    install(*CAPABILITIES)
+    install(*DECISIONS)
     seen = world.doc(run, "A")
     assert seen.attached == ()
     assert Stamp.field in seen.extra
     world.renew(run, "A", token)
-    install(*CAPABILITIES, STAMPS)
+    install(*DECISIONS, capability.OFFER)
     assert world.doc(run, "A").attached == before.attached

@@ -20,7 +20,7 @@ from dcf.core.lifecycle.finalization import Finalize
 from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.listing.runs import Facet
 from dcf.errors import DcfError
-from dcf.features import installed, installed_runs  # noqa: F401 - before the first decision
+from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
 from dcf.features.children.operations import Children
 from dcf.features.diagnosis.operations import Diagnosis
 from dcf.features.diagnosis.storage import RunSignsReader

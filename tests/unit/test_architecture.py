@@ -15,7 +15,6 @@ from hypothesis import settings
 from dcf import errors
 from dcf.core.documents import refusals
 from dcf.features.installed import CAPABILITIES as INSTALLED
-from dcf.features.verb_modules import VERB_MODULES
 from dcf.verbs.registry import Tools
 from tests.support.tables import rows
 
@@ -30,7 +29,7 @@ PURE_PACKAGES = (
 IMPURE_FILES = re.compile(
     r"(.*_)?(keys|storage|operations|verbs)|scripts|moving|expiring|gauges|unit_cache|write_watch"
     r"|correcting|events|registration|routes|elicitation|readiness|arguments|references"
-    r"|bodies|deliverer|posting|messages|records|skills|stuck_causes|capability|__init__"
+    r"|bodies|deliverer|posting|messages|records|skills|stuck_causes|capability|run_offers|__init__"
 )
 """The names of the files of a capability that may do more than decide. All others are pure."""
 CONFINED = "dcf.confined"
@@ -264,8 +263,15 @@ def test_few_modules_are_at_the_top_and_none_is_deep() -> None:
 
 def test_every_capability_is_installed_and_has_its_layers() -> None:
     layers = contracts()["Within a capability: verbs, operations, storage, keys"]["containers"]
-    assert sorted(item.name for item in INSTALLED) == sorted(VERB_MODULES) == CAPABILITIES
+    assert sorted(INSTALLED) == CAPABILITIES
     assert sorted(layers) == [f"dcf.features.{name}" for name in CAPABILITIES]
+
+
+def test_a_capability_lists_all_of_its_modules_that_offer_something_and_no_other() -> None:
+    for name, listed in INSTALLED.items():
+        modules = {path.stem: path.read_text("utf-8") for path in (PACKAGE / "features" / name).glob("*.py")}
+        offering = [module for module, text in modules.items() if "\nOFFER: Final" in text or module.endswith("verbs")]
+        assert sorted(listed) == sorted(offering), name
 
 
 def test_the_engine_imports_no_capability() -> None:

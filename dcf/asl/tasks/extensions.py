@@ -43,6 +43,18 @@ class ResourceKind:
     entered: Callable[[Json], object]
 
 
+@record(frozen=True, slots=True, kw_only=True)
+class LanguageOffer:
+    """The offers of a capability to the language.
+
+    `gates_of_run` reads the gates that a run was started with, as they were stored: they were checked before.
+    """
+
+    fields: tuple[TaskField, ...] = ()
+    resources: tuple[ResourceKind, ...] = ()
+    gates_of_run: Callable[[Json], Gates] | None = None
+
+
 class Language(Tables):
     """The tables of installed extensions of Tasks and runs."""
 
@@ -51,21 +63,16 @@ class Language(Tables):
     fields: Mapping[str, TaskField]
     resources: Mapping[Kind, ResourceKind]
     gates_of_run: Callable[[Json], Gates] | None
-    """Reads the gates that a run was started with, as they were stored: they were checked before. None: no capability
-    reads gates."""
+    """None: no capability reads gates."""
 
-    def install(
-        self,
-        *,
-        fields: Iterable[TaskField],
-        resources: Iterable[ResourceKind],
-        gates_of_run: Callable[[Json], Gates] | None,
-    ) -> None:
+    def install(self, offers: Iterable[LanguageOffer]) -> None:
         """Fill the tables. Raise ValueError if two capabilities offer the same field or kind of Resource."""
-        names, kinds = tuple(fields), tuple(resources)
+        installed = tuple(offers)
+        names = tuple(field for offer in installed for field in offer.fields)
+        kinds = tuple(resource for offer in installed for resource in offer.resources)
         self.fields = {field.name: field for field in names}
         self.resources = {resource.kind: resource for resource in kinds}
-        self.gates_of_run = gates_of_run
+        self.gates_of_run = next((offer.gates_of_run for offer in installed if offer.gates_of_run is not None), None)
         if len(self.fields) < len(names):
             raise ValueError("Two capabilities offer the same field of a Task.")
         if len(self.resources) < len(kinds):

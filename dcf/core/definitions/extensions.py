@@ -23,7 +23,7 @@ class EndReads:
 class EndExtensions(Tables):
     """The table, in the order of the capabilities."""
 
-    filled_by = "dcf.features.installed"
+    filled_by = "dcf.features.installed_decisions"
     reads: tuple[EndReads, ...]
 
 

@@ -77,7 +77,7 @@ class AttachedKind:
 class AttachedKinds(Tables):
     """The kinds, in the order of their fields, which is that of the values of a document."""
 
-    filled_by = "dcf.features.installed"
+    filled_by = "dcf.features.installed_decisions"
     kinds: tuple[AttachedKind, ...]
     fields: frozenset[str]
     begun: tuple[Begun, ...]

@@ -23,7 +23,7 @@ Look: TypeAlias = Callable[[Snapshot, str, StateDoc], Decision[Owed] | None]
 class LeaseExtensions(Tables):
     """The tables, in the order of the capabilities. `look_reads` is what the looks need of parts of the run."""
 
-    filled_by = "dcf.features.installed"
+    filled_by = "dcf.features.installed_decisions"
     holds: tuple[Hold, ...]
     looks: tuple[Look, ...]
     look_reads: Parts

@@ -7,7 +7,7 @@ from typing import Final
 
 from dcf.asl.expressions.templates import Template, written_members
 from dcf.asl.syntax.fields import DefinitionFields
-from dcf.asl.tasks.extensions import ResourceKind
+from dcf.asl.tasks.extensions import LanguageOffer, ResourceKind
 from dcf.features.children.request import FIELDS, read_child_input
 
 
@@ -25,5 +25,7 @@ def check_child(fields: DefinitionFields, parameters: Template | None) -> None:
         fields.note(where, "unknown_field", f"'{unknown[:80]}' is no field of the start of a run.", hint)
 
 
-RESOURCE: Final = ResourceKind(kind="child", check=check_child, entered=read_child_input)
+OFFER: Final = LanguageOffer(
+    resources=(ResourceKind(kind="child", check=check_child, entered=read_child_input),),
+)
 """A Task that starts a child run."""

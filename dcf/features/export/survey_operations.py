@@ -3,7 +3,7 @@
 from dcf.asl.machine import Machine, Map
 from dcf.asl.places import resolve
 from dcf.core.definitions.model import read_definition
-from dcf.features import installed  # noqa: F401 - a workflow and documents of states are read
+from dcf.features import installed_decisions  # noqa: F401 - a workflow and documents of states are read
 from dcf.features.export.form import ExportedRun
 from dcf.runs.views.survey import Survey
 from dcf.workflows.drawing import Share

@@ -16,8 +16,7 @@ def _records_of(definition: Definition, path: str) -> Parts:
     return RECORDS.wanted((path,)) if definition.gates_of(path) else {}
 
 
-GATES: Final = Capability(
-    name="gates",
+OFFER: Final = Capability(
     completion=CompletionStep(applies=lambda definition: definition.is_gated, through=through_gates),
     holds=unless_judged,
     looks=look,

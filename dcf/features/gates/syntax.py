@@ -9,7 +9,7 @@ from typing import Any, Final
 from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.fields import DefinitionFields, kind
-from dcf.asl.tasks.extensions import TaskField
+from dcf.asl.tasks.extensions import LanguageOffer, TaskField
 from dcf.asl.tasks.gates import GATES
 from dcf.errors import InvalidArgument
 from dcf.features.gates.gate import KINDS, THENS, Gate
@@ -68,7 +68,7 @@ def gates_of_run(written: Json) -> tuple[Gate, ...]:
     return read_gates(written)[0]
 
 
-FIELD: Final = TaskField(name=GATES, read=gates_of_task)
+OFFER: Final = LanguageOffer(fields=(TaskField(name=GATES, read=gates_of_task),), gates_of_run=gates_of_run)
 """The field of a Task that lists its gates."""
 
 

@@ -25,8 +25,7 @@ def _follow(
     return progress.follow(step, snapshot, definition.units, state, claimant)
 
 
-GROWING: Final = Capability(
-    name="growing",
+OFFER: Final = Capability(
     end_reads=EndReads(
         applies=lambda definition: definition.units is not None, parts=lambda _, __: GROWTH.wanted(WHOLE)
     ),

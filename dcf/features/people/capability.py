@@ -8,8 +8,7 @@ from dcf.features.people.answering import time_out
 from dcf.features.people.escalation import look
 from dcf.features.people.model import Asking, begun, read_asked
 
-PEOPLE: Final = Capability(
-    name="people",
+OFFER: Final = Capability(
     looks=look,
     endings={"timed_out": time_out},
     attached=AttachedKind(field=Asking.field, read=read_asked, begun=begun),

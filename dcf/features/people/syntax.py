@@ -7,7 +7,7 @@ from typing import Final
 
 from dcf.asl.expressions.templates import Template
 from dcf.asl.syntax.fields import DefinitionFields, token
-from dcf.asl.tasks.extensions import ResourceKind
+from dcf.asl.tasks.extensions import LanguageOffer, ResourceKind
 from dcf.features.people.description import flaws_of, read_human_task
 
 
@@ -22,5 +22,7 @@ def check_human(fields: DefinitionFields, description: Template | None) -> None:
         fields.report(place, "invalid_human_task", text, "docs/guides/approvals.md has the fields.")
 
 
-RESOURCE: Final = ResourceKind(kind="human", check=check_human, entered=read_human_task)
+OFFER: Final = LanguageOffer(
+    resources=(ResourceKind(kind="human", check=check_human, entered=read_human_task),),
+)
 """A Task that a person answers."""

@@ -8,8 +8,7 @@ from dcf.core.extensions import Capability
 from dcf.features.questions.model import TALK, Questioned, read_questioned
 from dcf.features.questions.unanswered import look
 
-QUESTIONS: Final = Capability(
-    name="questions",
+OFFER: Final = Capability(
     looks=look,
     look_reads=TALK.wanted(WHOLE),
     attached=AttachedKind(field=Questioned.field, read=read_questioned),

@@ -5,4 +5,4 @@ from typing import Final
 from dcf.core.extensions import Capability
 from dcf.features.usage.charging import decide_charged
 
-USAGE: Final = Capability(name="usage", charging=decide_charged)
+OFFER: Final = Capability(charging=decide_charged)

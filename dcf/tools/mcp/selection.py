@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final, get_args
 
 from dcf.errors import InvalidArgument
-from dcf.features.verb_modules import VERB_MODULES
+from dcf.features.installed import verb_modules
 from dcf.tools.verbs import (
     agents,
     assignment,
@@ -52,7 +52,7 @@ _ENGINE: Final = (
 )
 """The modules of the engine's own verbs."""
 
-MODULES: Final = tuple(module.__name__ for modules in (_ENGINE, *VERB_MODULES.values()) for module in modules)
+MODULES: Final = (*(module.__name__ for module in _ENGINE), *verb_modules())
 TOOLS.complete(MODULES)
 
 _ORDER: Final = (

@@ -22,7 +22,7 @@ from dcf.core.documents.parents import Parent
 from dcf.core.documents.signals import NO_SIGNALS, Signals
 from dcf.core.leasing import attention
 from dcf.errors import InvalidArgument
-from dcf.features import installed  # noqa: F401 - the clock asks what is installed
+from dcf.features import installed_decisions  # noqa: F401 - the clock asks what is installed
 from dcf.features.children import model as children
 from dcf.features.children.request import read_child_input
 from dcf.features.external import signalling

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dcf.asl.tasks.extensions import LANGUAGE
+from dcf.asl.tasks.extensions import LANGUAGE, LanguageOffer
 from dcf.core.definitions.extensions import ENDS
 from dcf.core.documents.attached import ATTACHED
-from dcf.core.extensions import EXTENSIONS
+from dcf.core.extensions import EXTENSIONS, Capability
 from dcf.core.leasing.extensions import LEASING
-from dcf.core.listing.checks import ListKind
-from dcf.features.gates.model import RECORDS
-from dcf.features.installed import CAPABILITIES
+from dcf.features.gates import capability, run_offers, syntax
+from dcf.features.installed import offers
+from dcf.runs import offers as of_runs
 from dcf.runs.clock.duties import DUTIES
 from dcf.store.extensions import LISTS, PARTS
 from dcf.store.transaction import state_texts
@@ -37,9 +37,7 @@ def own_tables() -> Iterator[None]:
 def without_gates() -> Iterator[None]:
     """Be a process that has every capability but gates."""
     with own_tables():
-        EXTENSIONS.install(capability for capability in CAPABILITIES if capability.name != "gates")
-        PARTS.install(row for part, row in PARTS.rows.items() if part is not RECORDS)
-        LISTS.install(lists for lists in LISTS.states if lists.kind is not ListKind.GATES)
-        fields = [field for field in LANGUAGE.fields.values() if field.name != "Gates"]
-        LANGUAGE.install(fields=fields, resources=LANGUAGE.resources.values(), gates_of_run=None)
+        EXTENSIONS.install(offer for offer in offers("capability", Capability) if offer is not capability.OFFER)
+        of_runs.install(offer for offer in offers("run_offers", of_runs.RunOffer) if offer is not run_offers.OFFER)
+        LANGUAGE.install(offer for offer in offers("syntax", LanguageOffer) if offer is not syntax.OFFER)
         yield

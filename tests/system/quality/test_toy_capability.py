@@ -1,4 +1,4 @@
-"""A capability of the tests in a copy of dcf: its folder, and its rows in the modules that install capabilities.
+"""A capability of the tests in a copy of dcf: its folder, and one line in `dcf/features/installed.py`.
 
 Nothing else of the copy is written by hand. `make verbs` derives its command and its method.
 """
@@ -19,26 +19,8 @@ from tests.support.redis.restricted import RestrictedRedis
 CAPABILITIES: Final = ROOT / "tests" / "support" / "capabilities"
 THERE: Final = "dcf.features.stamps"
 
-ROWS: Final = {
-    "installed.py": {
-        "from dcf.features.usage.capability": f"from {THERE}.capability import STAMPS\n",
-        "    USAGE,\n": "    STAMPS,\n",
-    },
-    "installed_language.py": {
-        "from dcf.features.people.syntax": f"from {THERE}.syntax import FIELD as STAMP\n",
-        "GATES,)": "STAMP, ",
-    },
-    "installed_runs.py": {
-        "from dcf.features.usage.storage": f"from {THERE} import operations, storage\n",
-        "QUESTIONS, *GROWING": "storage.ROW, ",
-        "refreshing, settling": "operations.counting, ",
-    },
-    "verb_modules.py": {
-        "from dcf.features.task_log import": f"from {THERE} import verbs as stamps\n",
-        '    "task_log": ': '    "stamps": (stamps,),\n',
-    },
-}
-"""What is written in which module of `dcf/features`, each before a text of it."""
+LINE: Final = '    "stamps": ("syntax", "capability", "run_offers", "verbs"),\n'
+"""The line of `dcf/features/installed.py` that adds the capability to dcf."""
 
 
 def rewritten(source: Path, target: Path) -> None:
@@ -57,12 +39,10 @@ def copy(tmp_path: Path) -> Path:
     (features / "stamps").mkdir()
     for path in (CAPABILITIES / "stamps").glob("*.py"):
         rewritten(path, features / "stamps" / path.name)
-    for name, rows in ROWS.items():
-        text = (features / name).read_text("utf-8")
-        for place, row in rows.items():
-            assert text.count(place) == 1, f"{name}: {place}"
-            text = text.replace(place, row + place)
-        (features / name).write_text(text, "utf-8")
+    listed, place = features / "installed.py", '    "usage": '
+    text = listed.read_text("utf-8")
+    assert text.count(place) == 1
+    listed.write_text(text.replace(place, LINE + place), "utf-8")
     rewritten(CAPABILITIES / "stamping.py", tmp_path / "stamping.py")
     python(tmp_path, "-m", "interfaces")
     return tmp_path

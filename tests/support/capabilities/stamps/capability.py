@@ -62,8 +62,7 @@ def _is_stamped(definition: Definition) -> bool:
     return has_field(definition, NAME)
 
 
-STAMPS: Final = Capability(
-    name="stamps",
+OFFER: Final = Capability(
     completion=CompletionStep(applies=_is_stamped, through=_through),
     holds=_holds,
     looks=_look,

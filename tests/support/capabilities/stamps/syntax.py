@@ -4,7 +4,7 @@ from typing import Final
 
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.fields import DefinitionFields
-from dcf.asl.tasks.extensions import TaskField
+from dcf.asl.tasks.extensions import LanguageOffer, TaskField
 
 NAME: Final = "Stamp"
 
@@ -13,4 +13,4 @@ def _read(fields: DefinitionFields, _: Resource) -> tuple[str, ...]:
     return tuple(map(str, fields.value(NAME, list, "an array of names") or []))
 
 
-FIELD: Final = TaskField(name=NAME, read=_read)
+OFFER: Final = LanguageOffer(fields=(TaskField(name=NAME, read=_read),))
