@@ -8,20 +8,17 @@ from dcf.core.access.quotas import DEFAULTS
 class ArtifactSettings(BaseModel):
     """The fields of `Settings` about artifacts."""
 
-    artifact_store: str | None = Field(
-        default=None,
-        pattern=r"^(dir:/.+|s3://.+)$",
-        description="where artifacts go that are too long for Redis: dir:/srv/artifacts, or s3://bucket/prefix",
-    )
-    artifact_inline_bytes: int = Field(
-        default=64 * 1024, ge=0, le=1024 * 1024, description="bytes of an artifact that is kept in Redis"
-    )
-    artifact_max_bytes: int = Field(
-        default=64 * 1024 * 1024, ge=1024, le=999_999_999, description="bytes of one artifact"
-    )
-    artifact_run_bytes: int = Field(
-        default=256 * 1024 * 1024, ge=1024, le=1024**4, description="bytes of all artifacts of a run"
-    )
-    quota_artifact_bytes: int = Field(
-        default=DEFAULTS.artifact_bytes, ge=0, le=2**50, description="bytes of artifacts that one API key may hold"
-    )
+    artifact_store: str | None = Field(default=None, pattern=r"^(dir:/.+|s3://.+)$")
+    """where artifacts go that are too long for Redis: dir:/srv/artifacts, or s3://bucket/prefix"""
+
+    artifact_inline_bytes: int = Field(default=64 * 1024, ge=0, le=1024 * 1024)
+    """bytes of an artifact that is kept in Redis"""
+
+    artifact_max_bytes: int = Field(default=64 * 1024 * 1024, ge=1024, le=999_999_999)
+    """bytes of one artifact"""
+
+    artifact_run_bytes: int = Field(default=256 * 1024 * 1024, ge=1024, le=1024**4)
+    """bytes of all artifacts of a run"""
+
+    quota_artifact_bytes: int = Field(default=DEFAULTS.artifact_bytes, ge=0, le=2**50)
+    """bytes of artifacts that one API key may hold"""

@@ -10,20 +10,14 @@ from pydantic import BaseModel, Field, SecretStr
 class RedisSettings(BaseModel):
     """The fields of `Settings` about how Redis is reached."""
 
-    redis_url: SecretStr | None = Field(
-        default=None,
-        validation_alias="REDIS_URL",
-        description="Redis to use; unset: the embedded server",
-    )
-    redis_password_file: Path | None = Field(
-        default=None,
-        description="file with the password for REDIS_URL, read for every new connection; unset: the one in the URL",
-    )
+    redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
+    """Redis to use; unset: the embedded server"""
 
-    documents: Literal["auto", "json", "text"] = Field(
-        default="auto",
-        description="how a Redis that is empty is to keep documents: json needs RedisJSON, which auto uses where it is",
-    )
+    redis_password_file: Path | None = None
+    """file with the password for REDIS_URL, read for every new connection; unset: the one in the URL"""
+
+    documents: Literal["auto", "json", "text"] = "auto"
+    """how a Redis that is empty is to keep documents: json needs RedisJSON, which auto uses where it is"""
 
     @property
     def redis_address(self) -> str | None:

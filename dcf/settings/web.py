@@ -6,9 +6,8 @@ from pydantic import BaseModel, Field
 class WebSettings(BaseModel):
     """The fields of `Settings` about the web page."""
 
-    web_session_s: int = Field(
-        default=12 * 3600, ge=1, le=30 * 24 * 3600, description="seconds that a log-in at the web page lasts at most"
-    )
-    web_idle_s: int = Field(
-        default=3600, ge=1, le=30 * 24 * 3600, description="seconds after its last request at which a log-in ends"
-    )
+    web_session_s: int = Field(default=12 * 3600, ge=1, le=30 * 24 * 3600)
+    """seconds that a log-in at the web page lasts at most"""
+
+    web_idle_s: int = Field(default=3600, ge=1, le=30 * 24 * 3600)
+    """seconds after its last request at which a log-in ends"""

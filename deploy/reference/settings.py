@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from dcf.settings.process import VARIABLES
+from dcf.settings.process import VARIABLES, meaning_of
 from deploy.reference.markdown import page, table
 from deploy.reference.settings_groups import GROUPS, OTHERS
 
@@ -38,7 +38,7 @@ def render() -> str:
 
 def _row(name: str) -> tuple[Cell, Cell, Cell, Cell]:
     field = VARIABLES[name]
-    return f"`{name}`", _values(name, field), _default(name, field), field.description or ""
+    return f"`{name}`", _values(name, field), _default(name, field), meaning_of(name)
 
 
 def _values(name: str, field: FieldInfo) -> Cell:

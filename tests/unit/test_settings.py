@@ -8,6 +8,7 @@ import pytest
 
 from dcf.errors import InvalidArgument
 from dcf.settings import process as settings
+from dcf.settings.meanings import meanings_of
 from dcf.settings.process import read_settings
 from tests.support.paths import ROOT
 from tests.support.tables import rows
@@ -143,6 +144,12 @@ def test_the_bytes_of_items_are_a_positive_number(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DCF_ITEMS_MAX_BYTES", size)
     with pytest.raises(InvalidArgument, match="DCF_ITEMS_MAX_BYTES must be"):
         read_settings()
+
+
+def test_every_setting_says_what_it_means_below_its_field() -> None:
+    meanings = meanings_of(settings.Settings)
+    assert meanings.keys() == settings.Settings.model_fields.keys()
+    assert meanings["mcp_port"] == "port of the HTTP transport; 0 takes a free one"
 
 
 def test_the_reference_has_every_setting_once_and_no_other() -> None:

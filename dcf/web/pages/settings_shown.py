@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from dcf.settings.process import VARIABLES, Settings
+from dcf.settings.process import VARIABLES, Settings, meaning_of
 from dcf.values.records import record
 from dcf.values.secret_shapes import redact
 
@@ -29,12 +29,10 @@ def settings_shown(settings: Settings) -> list[SettingShown]:
 
 
 def _each(settings: Settings) -> Iterator[SettingShown]:
-    for (variable, environment_name), name in zip(VARIABLES.items(), type(settings).model_fields, strict=True):
+    for (variable, field), name in zip(VARIABLES.items(), type(settings).model_fields, strict=True):
         value = getattr(settings, name)
-        default = environment_name.get_default(call_default_factory=True)
-        yield SettingShown(
-            variable=variable, value=_text(value), meaning=environment_name.description or "", is_set=value != default
-        )
+        default = field.get_default(call_default_factory=True)
+        yield SettingShown(variable=variable, value=_text(value), meaning=meaning_of(variable), is_set=value != default)
 
 
 def _text(value: object) -> str:
