@@ -70,9 +70,15 @@ class PlannedAgent:
     outputs: tuple[str, ...] = ()
 
 
+_AGENTS: Final = RecordCodec(PlannedAgent, "type subagent_type scopes", named={"scopes": "scope"})
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class PlannedPhase:
-    """A phase: after which others it begins, whether a person must agree before, and when it is complete."""
+    """A phase: after which others it begins, and when it is complete.
+
+    `checkpoint` is the word for a person who must agree before it begins; None without a checkpoint.
+    """
 
     number: int
     name: str
@@ -81,12 +87,12 @@ class PlannedPhase:
     outputs: tuple[str, ...] = ()
     completion: str | None = None
     requires: tuple[int, ...] = ()
-    has_checkpoint: bool = False
+    checkpoint: str | None = None
 
     @property
-    def checkpoint(self) -> str | None:
-        """The word for a person who must agree before it begins; None without a checkpoint."""
-        return "human" if self.has_checkpoint else None
+    def types(self) -> tuple[str, ...]:
+        """The types of its agents."""
+        return tuple(agent.type for agent in self.agents)
 
     @property
     def all_outputs(self) -> tuple[str, ...]:
@@ -97,8 +103,17 @@ class PlannedPhase:
         "number name agents is_parallel all_outputs completion requires checkpoint",
         named={"is_parallel": "parallel", "all_outputs": "outputs"},
         left_out="empty",
-        codecs={"agents": RecordCodec(PlannedAgent, "type subagent_type scopes", named={"scopes": "scope"})},
+        codecs={"agents": _AGENTS},
     )
+
+
+read_phase = RecordCodec(
+    PlannedPhase,
+    "number name agents is_parallel outputs completion requires checkpoint",
+    named={"is_parallel": "parallel"},
+    codecs={"agents": _AGENTS},
+).read
+"""Returns a phase as it was written with `as_json`; the outputs of its agents are among its own then."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -153,7 +168,7 @@ def _phase(fields: LocatedFields) -> PlannedPhase:
         outputs=outputs,
         completion=fields.text("completion", longest=_LONGEST) or None,
         requires=_required(fields),
-        has_checkpoint="checkpoint" in fields and fields.choice("checkpoint", ("human",), "human") == "human",
+        checkpoint=fields.choice("checkpoint", ("human",), "human") if "checkpoint" in fields else None,
     )
 
 

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from dcf.profiles.profile import Native, NotDone, refuse
+from dcf.profiles.native_calls import Tolerated
+from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -203,11 +204,8 @@ async def begin(native: Native, unit: RunUnit, agent: str) -> Mapping[str, Json]
     The answer says whose lease had expired and was taken over.
     """
     if unit.status == "running" and unit.holder == agent:
-        try:
+        with Tolerated("lease_lost", "lease_expired"):
             return await renew(native, unit)
-        except NotDone as refused:
-            if refused.failure.code not in {"lease_lost", "lease_expired"}:
-                raise
     taken = await native.call(
         "acquire_state_lease",
         workflow_id=unit.run,

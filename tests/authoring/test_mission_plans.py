@@ -32,7 +32,7 @@ def test_the_workflow_of_the_document_is_read_whole() -> None:
     first, second = plan.phases
     assert [agent.type for agent in first.agents] == ["analyzer", "auditor"]
     assert (first.is_parallel, first.outputs, first.completion) == (True, ("report.md",), "all agents success")
-    assert (second.number, second.requires, second.has_checkpoint) == (2, (1,), True)
+    assert (second.number, second.requires, second.checkpoint) == (2, (1,), "human")
 
 
 def test_the_phases_may_stand_in_front_matter_or_be_the_whole_file() -> None:

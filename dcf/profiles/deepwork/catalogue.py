@@ -6,7 +6,8 @@ from typing import Final
 from anyio import to_thread
 
 from dcf.profiles.deepwork.jobs import DeepWorkJob, JobWorkflow, document_of, read_job
-from dcf.profiles.profile import Native, NotDone, refuse
+from dcf.profiles.native_calls import Tolerated, listed
+from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
@@ -31,11 +32,8 @@ async def job_of(native: Native, name: str, session: str) -> DeepWorkJob:
 
 async def named_job(native: Native, name: str, session: str) -> DeepWorkJob:
     """Return the job that an agent names; raise NotDone with the names of all jobs if there is none."""
-    try:
+    with Tolerated(NOT_THERE):
         return await job_of(native, name, session)
-    except NotDone as refused:
-        if refused.failure.code != NOT_THERE:
-            raise
     known = ", ".join(sorted([name async for name in names_of_jobs(native, session)]))
     hint = f"The jobs are: {known}." if known else "There is none yet: a job is a job.yml in .deepwork/jobs/NAME."
     raise refuse("invalid_argument", f"There is no job '{clip(name)}'.", hint, "job_name")
@@ -44,24 +42,14 @@ async def named_job(native: Native, name: str, session: str) -> DeepWorkJob:
 async def names_of_jobs(native: Native, session: str) -> AsyncIterator[str]:
     """Yield the names of the jobs that a session sees, each once."""
     seen: set[str] = set()
-    cursor: Json = None
-    while True:
-        page = await native.call(
-            "search_definitions",
-            kind="job",
-            session=session,
-            project=native.project,
-            detail="name",
-            limit=100,
-            cursor=cursor,
-        )
-        for name in (str(definition["name"]) for definition in page["definitions"]):
-            if name not in seen:
-                seen.add(name)
-                yield name
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
+    scope = {"session": session, "project": native.project}
+    async for definition in listed(
+        native, "search_definitions", "definitions", kind="job", detail="name", limit=100, **scope
+    ):
+        name = str(definition["name"])
+        if name not in seen:
+            seen.add(name)
+            yield name
 
 
 def workflow_of(job: DeepWorkJob, name: str) -> JobWorkflow:

@@ -36,6 +36,7 @@ from dcf.profiles.deepwork.reviews import needs_work, reviewed
 from dcf.profiles.deepwork.session import TAG, DeepRun, Session, scope_of, session_id, session_of
 from dcf.profiles.growing_runs import RunUnit, read_unit
 from dcf.profiles.ids import digest_of, slug_of
+from dcf.profiles.native_calls import add_entry
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
@@ -247,20 +248,14 @@ async def _handed_in(native: Native, unit: RunUnit, output: Json, request: str |
 async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
     """Let a step pass its gate: the history, the audit trail and the journal of an open run say who did, and why."""
     agent = native.agent()
-    here = {"workflow_id": unit.run, "state": unit.name}
-    await native.call("override_gate", **here, reason=reason, agent_id=agent)
+    await native.call("override_gate", workflow_id=unit.run, state=unit.name, reason=reason, agent_id=agent)
     if not (await _read(native, unit.run)).is_open:
         return
     question = {"question": f"May {unit.name} pass without its review?", "options": ["review", "override"]}
-    await native.call(
-        "add_journal_entry",
-        **here,
-        kind="decision",
-        text=f"The review of {unit.name} was overridden: {reason}",
-        details_json={**question, "chosen": "override", "reasoning": reason},
-        key=digest_of("override", unit.name, str(unit.attempts), reason),
-        agent_id=agent,
-    )
+    text = f"The review of {unit.name} was overridden: {reason}"
+    details = {**question, "chosen": "override", "reasoning": reason}
+    key = digest_of("override", unit.name, str(unit.attempts), reason)
+    await add_entry(native, unit.run, "decision", text, details, agent, state=unit.name, key=key)
 
 
 async def _after(

@@ -5,6 +5,7 @@ from typing import Final
 from dcf.core.access.model import Scope
 from dcf.profiles.deepwork import calls
 from dcf.profiles.growing_runs import RunUnit
+from dcf.profiles.native_calls import decide
 from dcf.profiles.profile import Failure, Native, Toolbox, refuse
 from dcf.values.json_text import Json
 
@@ -46,16 +47,7 @@ async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCa
     criteria = next(
         (waiting_gate.get("criteria") or [] for waiting_gate in whole["gates"] if waiting_gate["name"] == gate), []
     )
-    await native.call(
-        "decide_gate",
-        workflow_id=run,
-        state=state,
-        gate=gate,
-        verdict="pass",
-        content_sha256=content,
-        agent_id=native.agent(),
-        criteria=[{"criterion": criterion, "passed": True} for criterion in criteria],
-    )
+    await decide(native, run, state, gate, content, criteria, passed=True)
     return f"Review '{args.review_id}' is marked as passed."
 
 

@@ -10,12 +10,12 @@ from dcf.profiles.ids import digest_of, slug_of
 from dcf.profiles.midex import calls
 from dcf.profiles.midex.contracts import CONTRACTS, in_our_dialect
 from dcf.profiles.midex.words import project_number
+from dcf.profiles.native_calls import Tolerated, listed
 from dcf.profiles.profile import Native, NotDone, Toolbox, refuse
 from dcf.values.json_text import Json
 from dcf.values.secret_shapes import PERSONAL, redact
 
 BOX: Final = Toolbox()
-_NOT_THERE: Final = frozenset({"not_in_catalogue", "unknown_project"})
 _MOST: Final = 1000
 _PHASE: Final = {"description": "", "dependsOn": [], "allowParallel": True}
 
@@ -50,8 +50,8 @@ async def get_relevant_rules(native: Native, args: calls.GetRelevantRulesCall) -
 async def list_projects(native: Native, args: calls.ListProjectsCall) -> Json:
     """List the projects."""
     first = (args.page - 1) * args.limit
-    listed = await _projects(native, first + args.limit)
-    return [_project(project) | _times(project) for project in listed[first:]]
+    projects = await _projects(native, first + args.limit)
+    return [_project(project) | _times(project) for project in projects[first:]]
 
 
 @BOX.tool(calls.GetProjectContextCall)
@@ -151,15 +151,14 @@ async def _searched(
         project=native.project,
         **values,
     )
-    rules = isinstance(args, calls.GetRelevantRulesCall)
-    fields = args.fields if isinstance(args, calls.GetRelevantRulesCall) else None
-    tags = set(args.tags or ()) if rules else set()
-    listed = [definition for definition in page["definitions"] if not tags or tags & set(definition.get("tags") or ())]
-    hashed = not isinstance(args, calls.GetRelevantRulesCall) or args.include_hash
-    if not isinstance(args, calls.GetRelevantRulesCall) or args.redact_policy in (None, "secrets"):
-        return [_content(kind, definition, args.detail_level, fields, hashed=hashed) for definition in listed]
+    if isinstance(args, calls.SearchWorkflowsCall):
+        return [_content(kind, definition, args.detail_level, None, hashed=True) for definition in page["definitions"]]
+    tags = set(args.tags or ())
+    rules = [rule for rule in page["definitions"] if not tags or tags & set(rule.get("tags") or ())]
+    if args.redact_policy in (None, "secrets"):
+        return [_content(kind, rule, args.detail_level, args.fields, hashed=args.include_hash) for rule in rules]
     whole = args.model_copy(update={"if_none_match": None})
-    read = [await _got(native, kind, str(item["name"]), whole) for item in listed]
+    read = [await _got(native, kind, str(rule["name"]), whole) for rule in rules]
     return [item for item in read if item is not None]
 
 
@@ -243,22 +242,16 @@ def _times(document: Mapping[str, Json]) -> dict[str, Json]:
 
 
 async def _projects(native: Native, most: int) -> list[Mapping[str, Json]]:
-    listed: list[Mapping[str, Json]] = []
-    cursor: Json = None
-    while len(listed) < most:
-        page = await native.call("list_projects", cursor=cursor)
-        listed += page["projects"]
-        cursor = page.get("next_cursor")
-        if cursor is None:
+    projects: list[Mapping[str, Json]] = []
+    async for project in listed(native, "list_projects", "projects"):
+        projects.append(project)
+        if len(projects) == most:
             break
-    return listed[:most]
+    return projects
 
 
 async def _or_none(native: Native, tool: str, **arguments: Json) -> Mapping[str, Json] | None:
     """Return a tool's answer; None where what is asked for is not there."""
-    try:
+    with Tolerated("not_in_catalogue", "unknown_project"):
         return await native.call(tool, **arguments)
-    except NotDone as missing:
-        if missing.failure.code in _NOT_THERE:
-            return None
-        raise
+    return None

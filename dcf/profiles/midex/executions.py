@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dcf.profiles.growing_runs import READ, instant
 from dcf.profiles.midex.words import execution, execution_state, listed_state
+from dcf.profiles.native_calls import listed
 from dcf.profiles.profile import Native
 from dcf.values.json_text import Json
 
@@ -38,17 +39,11 @@ async def execution_of(native: Native, meta: Mapping[str, Json]) -> dict[str, Js
 
 async def late(native: Native) -> AsyncIterator[str]:
     """Yield the caller's executions whose time is over to the millisecond; dcf pauses them at the next whole second."""
-    cursor: Json = None
-    while True:
-        page = await native.call("list_runs", tag=TAG, status="running", limit=50, cursor=cursor)
-        for row in page["runs"]:
-            meta = await meta_of(native, row["workflow_id"]) if listed_state(row) == "running" else {}
-            is_own = native.key_agent in (None, meta.get("planner_agent_id"))  # others' stay to the clock
-            if is_own and is_late(meta, datetime.now(UTC)):
-                yield str(row["workflow_id"])
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
+    async for row in listed(native, "list_runs", "runs", tag=TAG, status="running", limit=50):
+        meta = await meta_of(native, row["workflow_id"]) if listed_state(row) == "running" else {}
+        is_own = native.key_agent in (None, meta.get("planner_agent_id"))  # others' stay to the clock
+        if is_own and is_late(meta, datetime.now(UTC)):
+            yield str(row["workflow_id"])
 
 
 def is_late(meta: Mapping[str, Json], now: datetime) -> bool:
@@ -66,23 +61,17 @@ async def executions(
 
     A run is read only if its row in the list does not tell already that it is not wanted.
     """
-    cursor: Json = None
-    while True:
-        page = await native.call("list_runs", tag=TAG, limit=50, cursor=cursor, **filters)
-        for run in page["runs"]:
-            state = listed_state(run)
-            if states and state is not None and state not in states:
-                continue
-            if skipped and (state is not None or not states):
-                skipped -= 1
-                continue
-            meta = await meta_of(native, run["workflow_id"])
-            if states and execution_state(meta) not in states:
-                continue
-            if skipped:
-                skipped -= 1
-                continue
-            yield await execution_of(native, meta)
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
+    async for run in listed(native, "list_runs", "runs", tag=TAG, limit=50, **filters):
+        state = listed_state(run)
+        if states and state is not None and state not in states:
+            continue
+        if skipped and (state is not None or not states):
+            skipped -= 1
+            continue
+        meta = await meta_of(native, run["workflow_id"])
+        if states and execution_state(meta) not in states:
+            continue
+        if skipped:
+            skipped -= 1
+            continue
+        yield await execution_of(native, meta)

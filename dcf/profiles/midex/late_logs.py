@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.profiles.ids import digest_of
-from dcf.profiles.profile import Native, NotDone
+from dcf.profiles.native_calls import Tolerated
+from dcf.profiles.profile import Native
 from dcf.values.json_text import Json, dump
 
 _NAME: Final = "log:"
@@ -18,7 +19,7 @@ _NAME: Final = "log:"
 async def store_line(native: Native, run: str, key: str, line: Mapping[str, Json]) -> dict[str, Json]:
     """Store a line once for its key, and return the line that is stored: the first one stays."""
     artifact = f"log-{digest_of(key)}"
-    try:
+    with Tolerated("conflict"):
         await native.call(
             "put_artifact",
             workflow_id=run,
@@ -28,9 +29,6 @@ async def store_line(native: Native, run: str, key: str, line: Mapping[str, Json
             content=dump(dict(line)),
             agent_id=native.agent(),
         )
-    except NotDone as refused:
-        if refused.failure.code != "conflict":
-            raise
     return await read_line(native, run, artifact)
 
 

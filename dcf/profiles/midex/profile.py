@@ -22,6 +22,7 @@ from dcf.profiles.midex.members import MEMBERS, add_members, agents_of, as_stran
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
 from dcf.profiles.midex.words import ADVICE, INCOMPLETE, PENDING, STEP_FAILED, WORDS, check_move, execution_state, step
+from dcf.profiles.native_calls import Tolerated, add_entry, present
 from dcf.profiles.own_words import in_words
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
@@ -42,7 +43,7 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
         "open_run",
         name=args.workflow_name,
         workflow_id=str(uuid4()),
-        input_json={name: value for name, value in run_input.items() if value is not None},
+        input_json=present(run_input),
         project=project,
         planner_agent_id=native.agent(),
         tags_json=[TAG],
@@ -173,12 +174,12 @@ async def get_execution_history(native: Native, args: calls.GetExecutionHistoryC
 @_BOX.tool(calls.GetExecutionDetailsCall, read_only=True)
 async def get_execution_details(native: Native, args: calls.GetExecutionDetailsCall) -> Json:
     """Return a run, with what is asked for; null if there is none."""
-    try:
-        run = await read_run(native, args.execution_id)
-    except NotDone as missing:
-        if missing.failure.code == "unknown_run":
-            return None
-        raise
+    with Tolerated("unknown_run"):
+        return await _details(native, await read_run(native, args.execution_id), args)
+    return None
+
+
+async def _details(native: Native, run: Grown, args: calls.GetExecutionDetailsCall) -> Json:
     answer: dict[str, Json] = {"execution": await execution_of(native, run.meta)}
     if args.include_steps:
         answer["steps"] = [step(unit, run.meta.get("created_at")) for unit in run.units.values() if not unit.is_group]
@@ -208,14 +209,7 @@ async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, 
         case "timeout":
             await native.call("pause_run", workflow_id=run, reason="timeout")
         case "escalated":
-            await native.call(
-                "add_journal_entry",
-                workflow_id=run,
-                agent_id=native.agent(),
-                kind="issue",
-                text=error or "Escalated.",
-                blocks=True,
-            )
+            await add_entry(native, run, "issue", error or "Escalated.", blocks=True)
         case _:
             await _close(native, meta, run, state, error or f"The execution is {state}.", None)
 
@@ -225,13 +219,11 @@ async def _close(
 ) -> None:
     """Close a run. Completing an escalated one resolves its issues, once nothing else is in the way."""
     closing = {"workflow_id": run, "status": _ENDED[state], "summary": summary, "output_json": output}
-    try:
+    with Tolerated("issues_open"):
         await native.call("close_run", **closing, force=state == "failed")
-    except NotDone as refused:
-        if refused.failure.code != "issues_open":
-            raise
-        await _resolve(native, meta, run, summary)
-        await native.call("close_run", **closing)
+        return
+    await _resolve(native, meta, run, summary)
+    await native.call("close_run", **closing)
 
 
 async def _resolve(native: Native, meta: Mapping[str, Json], run: str, how: str) -> None:

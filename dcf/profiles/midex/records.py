@@ -10,6 +10,7 @@ from dcf.profiles.midex.content import contract_of, known_project, project_at_nu
 from dcf.profiles.midex.contracts import LAYERS, check_contract
 from dcf.profiles.midex.late_logs import is_line, read_line, store_line
 from dcf.profiles.midex.words import project_number
+from dcf.profiles.native_calls import Tolerated, add_entry, listed, present
 from dcf.profiles.profile import Native, NotDone, Toolbox
 from dcf.values.json_text import Json
 
@@ -36,7 +37,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
             contract = await contract_of(native, f"{layer}{end}", native.project)
             check_contract(f"{layer}{end}", contract, value, f"contract{end}")
     key = f"{_LOGGED}{args.layer}:{args.layer_id}"
-    message = {
+    details = {
         "level": args.log_level,
         "layer": args.layer,
         "layer_id": args.layer_id,
@@ -44,23 +45,14 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
         "contract_input": args.contract_input,
         "contract_output": args.contract_output,
     }
-    details = {name: value for name, value in message.items() if value is not None}
     try:
-        await native.call(
-            "add_journal_entry",
-            workflow_id=args.execution_id,
-            agent_id=native.agent(),
-            kind="log",
-            text=args.message,
-            details_json=details,
-            key=key,
-        )
+        with Tolerated("conflict"):  # the first line of this layer and layerId stays, as in the original
+            await add_entry(native, args.execution_id, "log", args.message, details, key=key)
     except NotDone as refused:
-        if refused.failure.code == "run_over":
-            line = {"text": args.message, "details": details}
-            return _log(args.execution_id, await store_line(native, args.execution_id, key, line))
-        if refused.failure.code != "conflict":  # the first line of this layer and layerId stays, as in the original
+        if refused.failure.code != "run_over":
             raise
+        line = {"text": args.message, "details": present(details)}
+        return _log(args.execution_id, await store_line(native, args.execution_id, key, line))
     earlier = [entry async for entry in _entries(native, args.execution_id) if entry.get("key") == key]
     return _log(args.execution_id, earlier[0])
 
@@ -162,15 +154,8 @@ async def artifacts_of(native: Native, run: str) -> list[Json]:
     return listed
 
 
-async def _artifacts(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
-    cursor: Json = None
-    while True:
-        page = await native.call("list_artifacts", workflow_id=run, cursor=cursor)
-        for artifact in page["artifacts"]:
-            yield artifact
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
+def _artifacts(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
+    return listed(native, "list_artifacts", "artifacts", workflow_id=run)
 
 
 async def _content(native: Native, run: str, artifact: Mapping[str, Json]) -> Json:
@@ -185,17 +170,8 @@ async def findings_of(native: Native, run: str) -> list[Json]:
     return await _newest(_findings(native, 0, run=run), _MOST_FINDINGS)
 
 
-async def _entries(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
-    cursor: Json = None
-    while True:
-        page = await native.call(
-            "read_journal", workflow_id=run, kind="log", oldest_first=True, limit=200, cursor=cursor
-        )
-        for entry in page["entries"]:
-            yield entry
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
+def _entries(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
+    return listed(native, "read_journal", "entries", workflow_id=run, kind="log", oldest_first=True, limit=200)
 
 
 async def _findings(native: Native, offset: int, **filters: Json) -> AsyncIterator[dict[str, Json]]:

@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final
 
+from dcf.authoring.mission_plans import PlannedPhase
 from dcf.profiles.growing_runs import Grown, RunUnit, instant, seconds_between
 from dcf.profiles.mission_control.calls import FilterCall, GetContextCall
 from dcf.profiles.mission_control.current import workflow_of
-from dcf.profiles.mission_control.plans import Phase, open_checkpoints, planned
+from dcf.profiles.mission_control.plans import open_checkpoints, planned
 from dcf.profiles.mission_control.words import (
     PHASE_BEGUN,
     PHASE_ENDED,
@@ -25,6 +26,7 @@ from dcf.profiles.mission_control.words import (
     run_status,
     task_status,
 )
+from dcf.profiles.native_calls import add_entry, listed, present
 from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -97,18 +99,9 @@ async def context_of(native: Native, args: GetContextCall) -> Json:
     return answer | ({"filters_applied": _applied(since_filter)} if args.filter is not None else {})
 
 
-async def journal(native: Native, run: str, **filters: Json) -> AsyncIterator[Entry]:
+def journal(native: Native, run: str, **filters: Json) -> AsyncIterator[Entry]:
     """Yield the entries of a run's journal, the oldest first."""
-    cursor: Json = None
-    while True:
-        page = await native.call(
-            "read_journal", workflow_id=run, oldest_first=True, cursor=cursor, limit=_PAGE, **filters
-        )
-        for entry in page["entries"]:
-            yield entry
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
+    return listed(native, "read_journal", "entries", workflow_id=run, oldest_first=True, limit=_PAGE, **filters)
 
 
 def is_open(run: Grown, statuses: Mapping[int, str]) -> bool:
@@ -138,18 +131,8 @@ async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
 
 async def note(native: Native, run: str, phase: str, key: str, text: str, details: Mapping[str, Json]) -> Entry:
     """Write one of these entries, once."""
-    details_kept = {name: value for name, value in details.items() if value is not None}
-    added = await native.call(
-        "add_journal_entry",
-        workflow_id=run,
-        kind="note",
-        text=text,
-        details_json=details_kept,
-        state=phase,
-        key=f"{key}{phase}",
-        agent_id=native.agent(),
-    )
-    return {"key": f"{key}{phase}", "at": added["at"], "details": details_kept}
+    added = await add_entry(native, run, "note", text, details, state=phase, key=f"{key}{phase}")
+    return {"key": f"{key}{phase}", "at": added["at"], "details": present(details)}
 
 
 def _notes(entries: Iterable[Entry], phase: str) -> dict[str, Entry]:
@@ -176,7 +159,7 @@ def _phase_summary(seen: _Seen) -> dict[str, Json]:
     return {"phase_summary": [phase for _, phase in sorted((begun | waiting).items())]}
 
 
-def _pending(phase: Phase) -> Json:
+def _pending(phase: PlannedPhase) -> Json:
     """Return a phase of the plan that was not begun."""
     return {
         "phase_number": phase.number,
@@ -192,7 +175,7 @@ def _pending(phase: Phase) -> Json:
     }
 
 
-def _demanded(phase: Phase | None) -> dict[str, Json]:
+def _demanded(phase: PlannedPhase | None) -> dict[str, Json]:
     """Return the files that the plan demands of a phase."""
     return {"outputs": list[Json](phase.outputs)} if phase is not None and phase.outputs else {}
 

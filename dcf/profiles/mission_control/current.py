@@ -8,6 +8,7 @@ one either, the call is rejected with their ids, and no workflow is guessed.
 from typing import Final
 
 from dcf.profiles.growing_runs import Grown, read_run
+from dcf.profiles.native_calls import listed
 from dcf.profiles.profile import Native, NotDone, refuse
 
 TAG: Final = "mission-control"
@@ -34,16 +35,12 @@ async def workflow_of(native: Native, workflow_id: str | None, place: str | None
 async def _in_progress(native: Native) -> list[str]:
     """Return the ids of the workflows in progress, the newest first; more than are shown are not looked for."""
     ids: list[str] = []
-    cursor = None
-    while len(ids) <= _MOST_SHOWN:
-        page = await native.call(
-            "list_runs", status="running", tag=TAG, project=native.project, limit=_PAGE, cursor=cursor
-        )
-        ids += [str(run["workflow_id"]) for run in page["runs"]]
-        cursor = page.get("next_cursor")
-        if cursor is None:
+    runs = listed(native, "list_runs", "runs", status="running", tag=TAG, project=native.project, limit=_PAGE)
+    async for run in runs:
+        ids.append(str(run["workflow_id"]))
+        if len(ids) > _MOST_SHOWN:
             break
-    return ids[: _MOST_SHOWN + 1]
+    return ids
 
 
 def _not_named(running: list[Grown], *, own: bool) -> NotDone:

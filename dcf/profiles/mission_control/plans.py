@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from dcf.authoring.mission_files import FOLDER, read_texts, workflow_names
-from dcf.authoring.mission_plans import MissionPlan, MissionTexts, read_plan
+from dcf.authoring.mission_plans import MissionPlan, MissionTexts, PlannedPhase, read_phase, read_plan
 from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_unit
 from dcf.profiles.ids import id_of
@@ -21,7 +21,6 @@ from dcf.profiles.profile import Native, NotDone, refuse
 from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
 from dcf.values.located import Report
-from dcf.values.records import record
 
 _PLAN: Final = "phases"
 _GATE: Final = "checkpoint"
@@ -30,59 +29,6 @@ _GATE_TYPE: Final = "Gate"
 _MOST_TRIES: Final = 100
 _SHOWN: Final = 10
 _LONGEST_SUMMARY: Final = 1000
-
-
-@record(frozen=True, slots=True)
-class Phase:
-    """A phase as the plan has it."""
-
-    told: Mapping[str, Json]
-
-    @property
-    def number(self) -> int:
-        """Its number."""
-        return int(self.told["number"])
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return str(self.told.get("name"))
-
-    @property
-    def is_parallel(self) -> bool:
-        """True if its agents work at the same time."""
-        return bool(self.told.get("parallel"))
-
-    @property
-    def requires(self) -> list[int]:
-        """The numbers of the phases that must be completed before."""
-        return list(self.told.get("requires") or ())
-
-    @property
-    def agents(self) -> list[str]:
-        """The types of its agents."""
-        return [str(agent["type"]) for agent in self.told.get("agents") or ()]
-
-    @property
-    def outputs(self) -> list[str]:
-        """The files that it must make."""
-        return [str(path) for path in self.told.get("outputs") or ()]
-
-    def goal_of(self, agent: str | None) -> str | None:
-        """Return what an agent does in it, as the plan says."""
-        return "; ".join(self._scopes_of(agent)) or None
-
-    def areas_of(self, agent: str | None) -> list[str]:
-        """Return the scopes of an agent that are globs; a scope in words is no area."""
-        return [scope for scope in self._scopes_of(agent) if " " not in scope]
-
-    def _scopes_of(self, name: str | None) -> list[str]:
-        """Return the scopes of the agent's type."""
-        if name is None:
-            return []
-        planned_type = type_of(name, self.agents)
-        agents = [agent for agent in self.told.get("agents") or () if agent["type"] == planned_type]
-        return [scope for agent in agents for scope in agent.get("scope") or ()]
 
 
 def plan_of(call: StartWorkflowCall, directory: Path | None) -> MissionPlan | None:
@@ -136,19 +82,37 @@ def _texts(call: StartWorkflowCall, directory: Path | None, report: Report) -> M
     return None if directory is None else read_texts(directory, name, Path.home(), report)
 
 
-def title_of(phase: Phase | None, number: int) -> str:
+def title_of(phase: PlannedPhase | None, number: int) -> str:
     """Return the name of a phase that the call does not name."""
     return f"Phase {number}" if phase is None else phase.name
 
 
-def planned(read: Grown) -> dict[int, Phase]:
+def goal_of(phase: PlannedPhase | None, agent: str | None) -> str | None:
+    """Return what an agent does in a phase, as the plan says."""
+    return "; ".join(_scopes_of(phase, agent)) or None
+
+
+def areas_of(phase: PlannedPhase | None, agent: str | None) -> list[str]:
+    """Return the scopes of an agent that are globs; a scope in words is no area."""
+    return [scope for scope in _scopes_of(phase, agent) if " " not in scope]
+
+
+def _scopes_of(phase: PlannedPhase | None, name: str | None) -> list[str]:
+    if phase is None or name is None:
+        return []
+    planned_type = type_of(name, phase.types)
+    return [scope for agent in phase.agents if agent.type == planned_type for scope in agent.scopes]
+
+
+def planned(read: Grown) -> dict[int, PlannedPhase]:
     """Return the phases of the plan by number; none for a workflow without one."""
     plan = read.input(_PLAN)
-    return {int(phase["number"]): Phase(phase) for phase in plan} if isinstance(plan, Sequence) else {}
+    phases = map(read_phase, plan) if isinstance(plan, Sequence) else ()
+    return {phase.number: phase for phase in phases}
 
 
 async def check_beginning(
-    native: Native, read: Grown, args: StartPhaseCall, phases: Mapping[int, Phase], ends: Mapping[int, PhaseEnd]
+    native: Native, read: Grown, args: StartPhaseCall, phases: Mapping[int, PlannedPhase], ends: Mapping[int, PhaseEnd]
 ) -> None:
     """Raise NotDone for a phase that is not among those of the plan, or that does not begin yet."""
     phase = phases.get(args.number)
@@ -168,7 +132,7 @@ async def check_beginning(
                 "Complete that one first, with complete_phase; nothing was changed.",
                 "number",
             )
-    if phase.told.get("checkpoint"):
+    if phase.checkpoint is not None:
         await _pass_checkpoint(native, read, args, ends)
 
 
@@ -180,14 +144,14 @@ def not_completed(read: Grown, statuses: Mapping[int, str]) -> list[int]:
 def unmet(read: Grown, number: int) -> list[str]:
     """Return the agents of a phase that did not succeed, where the plan wants all to succeed."""
     phase = planned(read).get(number)
-    if phase is None or str(phase.told.get("completion") or "").strip().casefold() != ALL_SUCCEED:
+    if phase is None or (phase.completion or "").strip().casefold() != ALL_SUCCEED:
         return []
-    return unmet_agents(phase.agents, read.inside(phase_name(number)))
+    return unmet_agents(phase.types, read.inside(phase_name(number)))
 
 
-def members_of(phase: Phase | None, named: Sequence[str] | None) -> list[str]:
+def members_of(phase: PlannedPhase | None, named: Sequence[str] | None) -> list[str]:
     """Return the agents whose keys may start tasks: those that the call names, and those of the plan."""
-    return list(dict.fromkeys((*(named or ()), *(agent for agent in (phase.agents if phase else ()) if is_id(agent)))))
+    return list(dict.fromkeys((*(named or ()), *(name for name in (phase.types if phase else ()) if is_id(name)))))
 
 
 def open_checkpoints(read: Grown) -> list[Json]:

@@ -32,6 +32,7 @@ from dcf.profiles.mission_control.words import (
     run_status,
     tokens_of,
 )
+from dcf.profiles.native_calls import add_entry, present
 from dcf.profiles.profile import Failure, Native, Profile, Toolbox, refuse
 from dcf.values.json_text import Json, dump
 
@@ -325,19 +326,10 @@ async def _log(
     """Add an entry to the journal; the same call again finds it."""
     run, name = place_of(task_id, "task_id")
     task = growing_runs.in_group(await read_unit(native, run, name), "task", "task_id")
-    details_json = {key: value for key, value in details.items() if value is not None}
     agent = native.agent(task.holder or task.input("agent_name"))
-    added = await native.call(
-        "add_journal_entry",
-        workflow_id=run,
-        kind=kind,
-        text=text,
-        details_json=details_json,
-        state=name,
-        key=digest_of(kind, name, str(task.attempts), text, dump(details_json)),
-        agent_id=agent,
-        blocks=True if blocks else None,
-    )
+    key = digest_of(kind, name, str(task.attempts), text, dump(present(details)))
+    more: dict[str, Json] = {"blocks": True} if blocks else {}
+    added = await add_entry(native, run, kind, text, details, agent, state=name, key=key, **more)
     if not task.has_ended and added.get("leased_until") is None:
         await growing_runs.renew(native, task)
     return {named: added["entry"], "created_at": added["at"]}

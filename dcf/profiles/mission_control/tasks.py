@@ -6,8 +6,9 @@ from typing import Final
 from dcf.profiles.growing_runs import TAKEN_FROM, Grown, RunUnit
 from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
 from dcf.profiles.mission_control.calls import StartTaskCall
-from dcf.profiles.mission_control.plans import planned
+from dcf.profiles.mission_control.plans import areas_of, goal_of, planned
 from dcf.profiles.mission_control.words import number_of, task_status
+from dcf.profiles.native_calls import present
 from dcf.profiles.profile import refuse
 from dcf.values.json_text import Json
 
@@ -18,7 +19,7 @@ _MOST_NAMED: Final = 10
 def completed(read: Grown, args: StartTaskCall, phase: RunUnit, key_agent: str | None) -> StartTaskCall:
     """Return the call with what it leaves out, as the plan of the phase has it; raise NotDone without an agent."""
     plan = planned(read).get(number_of(phase.name))
-    types = list(dict.fromkeys(() if plan is None else plan.agents))
+    types = list(dict.fromkeys(() if plan is None else plan.types))
     agent = args.agent_name or key_agent
     if agent is None and args.caller_type == "subagent":
         if len(types) != 1:
@@ -26,7 +27,7 @@ def completed(read: Grown, args: StartTaskCall, phase: RunUnit, key_agent: str |
             raise refuse("invalid_argument", "agent_name: a subagent must give its name.", hint, "agent_name")
         agent = types[0]
     name = args.name or f"{agent or args.caller_type}: {phase.title}"[:_LONGEST_NAME]
-    goal = args.goal or (plan.goal_of(agent) if plan is not None else None) or phase.title
+    goal = args.goal or goal_of(plan, agent) or phase.title
     named = args.agent_name if args.caller_type == "orchestrator" else agent
     return args.model_copy(update={"workflow_id": read.run, "agent_name": named, "name": name, "goal": goal})
 
@@ -67,10 +68,10 @@ def unit_of(read: Grown, args: StartTaskCall, phase: RunUnit, name: str, parent:
             "snapshot_type": args.snapshot_type,
             "worktree": args.worktree,
         },
-        "areas": list[Json](args.areas or ([] if plan is None else plan.areas_of(args.agent_name))),
+        "areas": list[Json](args.areas or areas_of(plan, args.agent_name)),
         "claim": True,
     }
-    return {key: value for key, value in unit.items() if value is not None}
+    return present(unit)
 
 
 def in_progress(read: Grown, phase: str) -> str:

@@ -9,8 +9,9 @@ from typing import Final
 
 from dcf.asl.syntax.briefs import MAX_INSTRUCTIONS
 from dcf.profiles.ids import digest_of, place_of, slug_of
+from dcf.profiles.native_calls import Tolerated, present
 from dcf.profiles.openfactory.calls import CreateFeatureCall, CreateWorkOrderCall
-from dcf.profiles.profile import Native, NotDone, refuse
+from dcf.profiles.profile import Native, refuse
 from dcf.values.json_text import Json, dump
 
 _NAME: Final = "work-orders"
@@ -40,7 +41,7 @@ async def create_order(native: Native, args: CreateWorkOrderCall) -> tuple[str, 
         "input": _given(args),
         "gates": [_review(args)] if args.reviewer_ids else None,
     }
-    units.append({key: value for key, value in unit.items() if value is not None})
+    units.append(present(unit))
     await native.call("add_units", workflow_id=run, units=list[Json](units), reason="create_work_order")
     return run, name
 
@@ -52,7 +53,7 @@ async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
     for _ in range(_TRIES):
         before = await known(native, project)
         others = [feature for feature in before.get("features") or () if _name_of(feature) != args.name]
-        try:
+        with Tolerated("conflict"):
             await native.call(
                 "put_project",
                 project=project,
@@ -60,10 +61,6 @@ async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
                 revision=before.get("revision"),
                 reason="create_feature",
             )
-        except NotDone as refused:
-            if refused.failure.code != "conflict":
-                raise
-        else:
             return {"name": args.name, "features": [_name_of(feature) for feature in others] + [args.name]}
     raise refuse("conflict", "Others keep changing the project.", "Call again; nothing was changed.")
 
@@ -76,12 +73,9 @@ async def project_of(native: Native) -> str:
         hint = "Make one: `dcf keys add --profile openfactory --project NAME --agent-id ID --scope work`."
         raise refuse("unknown_project", "This key is bound to no project.", hint)
     if native.directory is not None:
-        try:
+        with Tolerated("unknown_project"):
             answer = await native.call("get_project", path=str(native.directory))
             return str(answer["project"]["project"])
-        except NotDone as missing:
-            if missing.failure.code != "unknown_project":
-                raise
     hint = "Add it with `dcf projects add NAME --path DIR`, or connect with a key that is bound to a project."
     raise refuse("unknown_project", "The directory of this server belongs to no project.", hint)
 
@@ -99,13 +93,10 @@ async def unknown_feature(native: Native, feature: str | None) -> dict[str, Json
 
 async def known(native: Native, project: str) -> Mapping[str, Json]:
     """Return the members of the project; nothing if it does not exist yet."""
-    try:
+    with Tolerated("unknown_project"):
         members: Mapping[str, Json] = (await native.call("get_project", project=project))["project"]
-    except NotDone as refused:
-        if refused.failure.code != "unknown_project":
-            raise
-        return {}
-    return members
+        return members
+    return {}
 
 
 def _name_of(feature: Json) -> str:

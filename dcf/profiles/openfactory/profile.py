@@ -12,6 +12,7 @@ from dcf.core.access.model import Scope
 from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import id_of, place_of
+from dcf.profiles.native_calls import Tolerated, decide
 from dcf.profiles.openfactory import calls, planning
 from dcf.profiles.openfactory.orders import (
     ADVICE,
@@ -194,13 +195,10 @@ async def _was_sent_back_by_caller(native: Native, unit: RunUnit, before: str, s
 
 async def _taken_over(native: Native, unit: RunUnit, before: str, status: str) -> str:
     """Take an order whose holder has lost its lease; raise NotDone while the holder has it, and for any other move."""
-    try:
-        if status == "in_progress":
+    if status == "in_progress":
+        with Tolerated("lease_held"):
             await growing_runs.begin(native, unit, native.agent())
             return f"Taken over from '{unit.holder}', whose lease had expired."
-    except NotDone as refused:
-        if refused.failure.code != "lease_held":
-            raise
     raise refuse(
         "lease_lost",
         f"'{unit.holder}' has this work order {before}.",
@@ -219,14 +217,10 @@ async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str 
         return None if taken is None else f"Taken over from '{taken}', whose lease had expired."
     if before == "in_progress":
         await _hand_in(native, unit)
-        return None
-    if unit.doc.get("type") == "Gate":
+    elif unit.doc.get("type") == "Gate":
         await _judge(native, unit, passed=status == "done")
-        return None
-    if status == "done":
-        await growing_runs.end(native, unit, {"status": "done"})
-        return None
-    await growing_runs.end(native, unit, {"status": "in_progress"}, partial=True)
+    else:
+        await growing_runs.end(native, unit, {"status": status}, partial=status != "done")
     return None
 
 
@@ -234,28 +228,16 @@ async def _hand_in(native: Native, unit: RunUnit) -> None:
     """Hand in a unit: to its gates, or, if it has none, by saying so."""
     has_gates = bool(unit.facts.get("gates"))
     round_of = int((unit.doc.get("gated") or {}).get("number") or 0) + 1  # the same output again keeps its verdict
-    try:
+    with Tolerated("review_running"):
         await growing_runs.end(native, unit, {"status": "in_review", "round": round_of}, partial=not has_gates)
-    except NotDone as told:
-        if told.failure.code != "review_running":
-            raise
 
 
 async def _judge(native: Native, unit: RunUnit, *, passed: bool) -> None:
     """Give the verdict of every gate at which the unit waits."""
     listed = await native.call("list_gates", workflow_id=unit.run, state=unit.name)
     for gate in listed["gates"]:
-        criteria = [{"criterion": criterion, "passed": passed} for criterion in gate.get("criteria") or ()]
-        await native.call(
-            "decide_gate",
-            workflow_id=unit.run,
-            state=unit.name,
-            gate=gate["name"],
-            verdict="pass" if passed else "fail",
-            content_sha256=gate["content_sha256"],
-            agent_id=native.agent(),
-            criteria=criteria or None,
-        )
+        judged, criteria = gate["content_sha256"], gate.get("criteria") or ()
+        await decide(native, unit.run, unit.name, gate["name"], judged, criteria, passed=passed)
 
 
 async def _read(native: Native, items: Any) -> list[tuple[Grown, RunUnit]]:
