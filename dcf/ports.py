@@ -81,7 +81,6 @@ class ItemSource(Protocol):
 
     def read(self, need_items: NeedItems) -> Json:
         """Return what the ItemReader names: an array, or an object that contains one. Raise StateError on failure."""
-        ...
 
 
 class NoItems:
@@ -98,11 +97,9 @@ class Deliverer(Protocol):
     @property
     def is_remote(self) -> bool:
         """True if deliveries call a server that may be slow or down, so that nothing else may wait for them."""
-        ...
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Deliver the event at least once. A repetition with the same event_id is dropped where possible."""
-        ...
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -146,19 +143,15 @@ class Provisioner(Protocol):
 
     def create_agent(self, wish: AgentWish) -> str:
         """Create an agent and return its id. Not idempotent: the caller reserves and searches by tags first."""
-        ...
 
     def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
         """Return the agents with all these tags and, if given, exactly this name, oldest first. Never a full scan."""
-        ...
 
     def retrieve_agent(self, agent_id: str) -> AgentFound:
         """Return the agent. Raise AgentUnknown if there is none."""
-        ...
 
     def delete_agent(self, agent_id: str) -> bool:
         """Delete the agent and what only it used. Return True if it existed."""
-        ...
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -188,27 +181,21 @@ class Equipper(Protocol):
 
     def tools_of(self, agent_id: str) -> tuple[str, ...]:
         """Return the ids of the agent's tools, as `attach_tool` returns them. Raise AgentUnknown if there is none."""
-        ...
 
     def add_text(self, agent_id: str, label: str, value: str) -> str:
         """Put a text into the agent's context and return its id. It replaces a text of the same label."""
-        ...
 
     def remove_text(self, agent_id: str, text_id: str) -> None:
         """Remove the text."""
-        ...
 
     def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
         """Attach a tool to the agent. Return the tool's id."""
-        ...
 
     def detach_tool(self, agent_id: str, tool_id: str) -> None:
         """Detach the tool from this agent. The tool itself stays."""
-        ...
 
     def apply(self, agent_id: str) -> None:
         """Make the changes since the last call take effect for the agent's next message."""
-        ...
 
 
 def no_id(_: str) -> bool:

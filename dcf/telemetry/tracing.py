@@ -31,15 +31,12 @@ class LiveSpans(Protocol):
 
     def attempt(self, workflow_id: str, state: str, epoch: int) -> AbstractContextManager[None]:
         """Return the context of a call of a function: its attempt is the current span."""
-        ...
 
     def tool(self, name: str) -> AbstractContextManager[None]:
         """Return the context of a call of a tool by an agent."""
-        ...
 
     def current(self) -> str | None:
         """Return the W3C header of the current span; None outside of any."""
-        ...
 
 
 class Tracing:

@@ -30,27 +30,24 @@ __all__ = [
     "task",
 ]
 
-_PLACES = {
-    "AccountLimited": "failure",
-    "FUNCTIONS": "registry",
-    "Granted": "worker",
-    "TaskCancelled": "context",
-    "TaskContext": "context",
-    "TaskFailed": "failure",
-    "TaskFunction": "functions",
-    "ToolCaller": "lease_calls",
-    "Work": "calls",
-    "Worker": "worker",
-    "task": "registry",
+_NAMES = {
+    "dcf.worker.calls": "Work",
+    "dcf.worker.context": "TaskCancelled TaskContext",
+    "dcf.worker.failure": "AccountLimited TaskFailed",
+    "dcf.worker.functions": "TaskFunction",
+    "dcf.worker.lease_calls": "ToolCaller",
+    "dcf.worker.registry": "FUNCTIONS task",
+    "dcf.worker.worker": "Granted Worker",
 }
+_PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for."""
     if name not in _PLACES:
         raise AttributeError(f"module 'dcf.worker' has no attribute '{name}'")
-    place = f"dcf.worker.{_PLACES[name]}"
-    return getattr(import_module(place), name)  # nosemgrep: nothing-of-a-caller-is-executed - only the modules above
+    place = import_module(_PLACES[name])  # nosemgrep: nothing-of-a-caller-is-executed - only the modules above
+    return getattr(place, name)
 
 
 def __dir__() -> list[str]:

@@ -91,27 +91,22 @@ class Office(Protocol):
     @property
     def agent_id(self) -> str:
         """The lease holder: the agent for which the worker runs."""
-        ...
 
     def renew(self, work: Work) -> str | None:
         """Extend the lease now; return why it is lost, or None."""
-        ...
 
     def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:
         """Write a line into the history; return why it is refused, or None."""
-        ...
 
     def leave_note(self, work: Work, text: str) -> dict[str, Json]:
         """Leave a note for the planner; return the answer."""
-        ...
 
     def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, and give the state back; return the answer."""
-        ...
 
 
 class TaskCall:
-    """A call of a function, which may be cancelled while it runs."""
+    """A call of a function, which may be cancelled while it runs: the line of its context to the control plane."""
 
     _used: "UsageReport | None" = None
 
@@ -229,10 +224,37 @@ class TaskCall:
             output_schema=work.output_schema,
             errors=work.errors,
             brief={name: work.brief[name] for name in BRIEF if name in work.brief},
-            _line=_LineOfCall(self),
+            _line=self,
         )
 
-    def send(self, call: Callable[[], None], *, is_awaited: bool = False) -> None:
+    def renew(self) -> None:
+        """Extend the lease now; cancel the call if it is lost."""
+        self._send(self._renew, is_awaited=True)
+
+    def log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
+        """Write a line into the history, up to the most that a lease may have."""
+        if number <= _MOST_LINES:
+            self._send(partial(self._log, number, message, fields))
+        elif number == _MOST_LINES + 1:
+            log.warning("%s: of its log the history has %d lines, and no more.", self.work.name, _MOST_LINES)
+
+    def leave_note(self, text: str) -> dict[str, Json]:
+        """Leave a note for the planner; return the answer."""
+        return self._office.leave_note(self.work, text)
+
+    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, and give the state back; return the answer."""
+        return self._office.ask_question(self.work, question, choices)
+
+    def report_usage(self, usage: "UsageReport") -> None:
+        """Add this to what the call used up."""
+        with _ADDING:
+            self._used = usage if self._used is None else self._used.with_more(usage)
+
+    def _with_usage(self, result: Result | None) -> Result | None:
+        return result if result is None or self._used is None else {**result, USAGE: self._used.as_json()}
+
+    def _send(self, call: Callable[[], None], *, is_awaited: bool = False) -> None:
         """Make a call for the function: at once, or in the sender thread of the event loop. Other threads may wait.
 
         An async function may send from a thread of its own. Those calls go through the sender thread too, so that all
@@ -245,13 +267,12 @@ class TaskCall:
         if is_awaited and not self._loop.is_here():
             sent.result()
 
-    def renew(self) -> None:
-        """Renew the lease; cancel the call if it is lost."""
+    def _renew(self) -> None:
         refusal = self._refusal("the heartbeat is not sent", lambda: self._office.renew(self.work))
         if refusal is not None:
             self.cancel(refusal)
 
-    def log_event(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
+    def _log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
         """Write a line into the history, or say in the worker's log why it is not written."""
         subject = f"line {number} is not written into the history"
         try:
@@ -264,53 +285,9 @@ class TaskCall:
         if refusal is not None:
             log.warning("%s: %s: %s", self.work.name, subject, refusal)
 
-    def report_usage(self, usage: "UsageReport") -> None:
-        """Add this to what the call used up."""
-        with _ADDING:
-            self._used = usage if self._used is None else self._used.with_more(usage)
-
-    def _with_usage(self, result: Result | None) -> Result | None:
-        return result if result is None or self._used is None else {**result, USAGE: self._used.as_json()}
-
-    def leave_note(self, text: str) -> dict[str, Json]:
-        """Leave a note for the planner; return the answer."""
-        return self._office.leave_note(self.work, text)
-
-    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
-        """Ask the planner, and give the state back; return the answer."""
-        return self._office.ask_question(self.work, question, choices)
-
     def _refusal(self, subject: str, ask: Callable[[], str | None]) -> str | None:
         try:
             return ask()
         except DcfError as error:
             log.warning("%s: %s: %s", self.work.name, subject, error.message)
             return None
-
-
-class _LineOfCall:
-    """The line of a context to the control plane, over the worker."""
-
-    def __init__(self, call: TaskCall) -> None:
-        self._call = call
-
-    def renew(self) -> None:
-        self._call.send(self._call.renew, is_awaited=True)
-
-    def log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
-        if number <= _MOST_LINES:
-            self._call.send(partial(self._call.log_event, number, message, fields))
-        elif number == _MOST_LINES + 1:
-            log.warning("%s: of its log the history has %d lines, and no more.", self._call.work.name, _MOST_LINES)
-
-    def leave_note(self, text: str) -> dict[str, Json]:
-        return self._call.leave_note(text)
-
-    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
-        return self._call.ask_question(question, choices)
-
-    def report_usage(self, usage: "UsageReport") -> None:
-        self._call.report_usage(usage)
-
-    def cancel(self, why: str) -> None:
-        self._call.cancel(why)

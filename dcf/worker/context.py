@@ -33,27 +33,21 @@ class ContextLine(Protocol):
 
     def renew(self) -> None:
         """Extend the lease now, which restarts HeartbeatSeconds."""
-        ...
 
     def log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
         """Write a line into the history of the run; `number` counts those of this lease from 1."""
-        ...
 
     def leave_note(self, text: str) -> dict[str, Json]:
         """Leave a note for the planner, and return the answer."""
-        ...
 
     def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, which gives the state back; return the answer."""
-        ...
 
     def report_usage(self, usage: "UsageReport") -> None:
         """Add this to what the call used up."""
-        ...
 
     def cancel(self, why: str) -> None:
         """End this call: its result is no longer needed."""
-        ...
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,6 @@ class ToolCaller(Protocol):
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer, which may be a refusal; retry until a deadline while the server does not answer."""
-        ...
 
 
 Results: TypeAlias = Sequence[tuple[Work, Result]]
@@ -55,7 +54,7 @@ class LeaseCalls:
         self.agent_id = agent_id
         self._unassigned = unassigned
         self._tools = tools
-        self._ttl_s = lease_ttl_s
+        self._holder: dict[str, Json] = {"owner_agent_id": agent_id, "lease_ttl_s": lease_ttl_s}
         self._wait_s = wait_s
         self._token: str | None = None
 
@@ -88,7 +87,7 @@ class LeaseCalls:
             agent_id=self.agent_id,
             timeout_s=self._wait_s,
             ack_message_id=handled,
-            lease_ttl_s=self._ttl_s,
+            lease_ttl_s=self._holder["lease_ttl_s"],
             lease_token=self._token,
             whole_input=True,
             **only,
@@ -103,8 +102,7 @@ class LeaseCalls:
             "acquire_state_lease",
             workflow_id=workflow_id,
             state=state,
-            owner_agent_id=self.agent_id,
-            lease_ttl_s=self._ttl_s,
+            **self._holder,
             lease_token=token,
         )
         if answer.get("code") != "ok":
@@ -117,8 +115,7 @@ class LeaseCalls:
         answer = self._tools.call(
             "claim_ready_state",
             workflow_id=workflow_id,
-            owner_agent_id=self.agent_id,
-            lease_ttl_s=self._ttl_s,
+            **self._holder,
             lease_token=token,
             claim_next=most,
             whole_input=True,
@@ -129,27 +126,12 @@ class LeaseCalls:
 
     def renew(self, work: Work) -> str | None:
         """Extend the lease, also an expired one if no other agent has the state; return why it was refused, or None."""
-        answer = self._tools.call(
-            "renew_state_lease",
-            workflow_id=work.workflow_id,
-            state=work.state,
-            lease_token=work.token,
-            reject_if_expired=False,
-        )
-        return _refused(answer)
+        return _refused(self._tools.call("renew_state_lease", **_lease_arguments(work), reject_if_expired=False))
 
     def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:
         """Write a line into the history of the run; return why it is refused, or None."""
-        answer = self._tools.call(
-            "log_event",
-            workflow_id=work.workflow_id,
-            state=work.state,
-            lease_token=work.token,
-            number=number,
-            message=message,
-            fields_json=dict(fields),
-        )
-        return _refused(answer)
+        line: dict[str, Json] = {"number": number, "message": message, "fields_json": dict(fields)}
+        return _refused(self._tools.call("log_event", **_lease_arguments(work), **line))
 
     def leave_note(self, work: Work, text: str) -> dict[str, Json]:
         """Leave a note for the planner; return the answer."""
@@ -190,12 +172,9 @@ class LeaseCalls:
             return self.park(work, result)
         return self._tools.call(
             "update_workflow_control_plane",
-            workflow_id=work.workflow_id,
-            state=work.state,
-            lease_token=work.token,
-            owner_agent_id=self.agent_id,
+            **_lease_arguments(work),
+            **self._holder,
             claim_next=claim_next,
-            lease_ttl_s=self._ttl_s,
             whole_input=True,
             **result,
         )
@@ -221,8 +200,7 @@ class LeaseCalls:
             workflow_id=workflow_id,
             results=sent,
             claim_next=claim_next,
-            owner_agent_id=self.agent_id,
-            lease_ttl_s=self._ttl_s,
+            **self._holder,
         )
 
 

@@ -11,12 +11,9 @@ class Witness(Protocol):
 
     def taken(self, work: Work) -> None:
         """Hear that the worker holds the lease of a state."""
-        ...
 
     def ended(self, work: Work, result: Result) -> None:
         """Hear that a result was accepted."""
-        ...
 
     def lost(self, work: Work, why: str) -> None:
         """Hear that a state was taken and no result of it was accepted."""
-        ...

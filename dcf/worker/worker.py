@@ -306,12 +306,6 @@ class Worker:
         self._renewals.hold(work, call.cancel)
         return call
 
-    def _taken(self, work: Work) -> Work:
-        self._in_hand[work.token] = work
-        if self._witness is not None:
-            self._witness.taken(work)
-        return work
-
     def _lost(self, work: Work, why: str) -> None:
         """Let go of work without a result; report that to the witness once, if it knows of the work."""
         with self._changed:  # `drain` sees no work only after the witness was called
@@ -376,11 +370,14 @@ class Worker:
         """Take a state that was leased; release it if there is no function for it, so that another worker can do it."""
         plans = self._plans_of(work.state)
         refusal = _NO_FUNCTION if plans is None else plans.refusal_of(work.brief.get("resource"))
-        if refusal is None:
-            return self._taken(work)
-        log.warning("%s is released: %s", work.name, refusal)
-        self.give_back(work, sendable(refusal, _LONGEST_REASON))
-        return None
+        if refusal is not None:
+            log.warning("%s is released: %s", work.name, refusal)
+            self.give_back(work, sendable(refusal, _LONGEST_REASON))
+            return None
+        self._in_hand[work.token] = work
+        if self._witness is not None:
+            self._witness.taken(work)
+        return work
 
 
 def _to_send_again(results: Results, answers: Sequence[Mapping[str, Json]]) -> Results:

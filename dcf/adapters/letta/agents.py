@@ -54,7 +54,7 @@ class Agents:
             )
         return made.id
 
-    def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentFound]:
+    def find(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
         """Return the agents with all these tags and exactly this name, oldest first."""
         if not tags and name is None:
             raise InvalidArgument("Agents are looked for by tags or by name.")

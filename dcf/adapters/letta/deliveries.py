@@ -21,15 +21,12 @@ class Deliveries(Protocol):
 
     def turn(self, agent_id: str) -> AbstractContextManager[bool]:
         """Try to take the agent's lock, without waiting. Yield whether it was taken; release it at the end."""
-        ...
 
     def find(self, agent_id: str, event_id: str) -> str | None:
         """Return the id of the run that the event started, if it was sent in the last day."""
-        ...
 
     def remember(self, agent_id: str, event_id: str, run_id: str) -> None:
         """Record that the event started this run."""
-        ...
 
 
 class LocalDeliveries:

@@ -68,11 +68,10 @@ class Tools:
         for tool in tools:
             if tool.source is not None:
                 tool_ids[tool.name] = self._python(tool.name, tool.source, tool.details)
-        whole = {name: tool_id for server in servers for name, tool_id in self._all_of(server).items()}
+        whole: dict[str, str] = {}
+        for server in servers:
+            whole |= self._servers.all_tool_ids(self._known_server(server))
         return list((whole | {tool.name: tool_ids[tool.name] for tool in tools}).values())
-
-    def _all_of(self, server: str) -> dict[str, str]:
-        return self._servers.all_tool_ids(self._known_server(server))
 
     def lift_return_limits(self, agent_id: str) -> int:
         """Let the agent's tools return up to 60,000 characters (a tool property). Return how many were changed."""
