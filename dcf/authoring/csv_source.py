@@ -9,7 +9,7 @@ dcf adds the columns responseTemplate.json and flakyRate of a case, and permissi
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from dcf.authoring.csv_text import Cell, Row, flag_cell, json_cell, list_cell, number_cell, read_table, text_cell
 from dcf.authoring.files import SourceFiles
@@ -21,54 +21,57 @@ REFERENCES: Final = "skill_tool_refs.csv"
 TOOLS: Final = "mcp_tools.csv"
 CASES: Final = "mcp_cases.csv"
 
-_SKILL_COLUMNS: Final[Mapping[str, Cell]] = {
-    "manifestId": text_cell,
-    "manifestApiVersion": text_cell,
-    "skillPackageId": text_cell,
-    "packageId": text_cell,
-    "skillName": text_cell,
-    "skillVersion": text_cell,
-    "description": text_cell,
-    "tags": list_cell,
-    "permissions.egress": text_cell,
-    "permissions.secrets": json_cell,
-    "permissions.riskLevel": text_cell,
-    "skillDirectives": text_cell,
-    "dataSources.json": json_cell,
+Columns: TypeAlias = Mapping[str, tuple[Cell, str]]
+"""How the cells of each column are read, and the field that they become; `permissions.egress` is a field of another."""
+
+_SKILL_COLUMNS: Final[Columns] = {
+    "manifestId": (text_cell, "manifestId"),
+    "manifestApiVersion": (text_cell, "apiVersion"),
+    "skillPackageId": (text_cell, "packageId"),
+    "packageId": (text_cell, "packageId"),
+    "skillName": (text_cell, "name"),
+    "skillVersion": (text_cell, "version"),
+    "description": (text_cell, "description"),
+    "tags": (list_cell, "tags"),
+    "permissions.egress": (text_cell, "permissions.egress"),
+    "permissions.secrets": (json_cell, "permissions.secrets"),
+    "permissions.riskLevel": (text_cell, "permissions.riskLevel"),
+    "skillDirectives": (text_cell, "directives"),
+    "dataSources.json": (json_cell, "dataSources"),
 }
-_REFERENCE_COLUMNS: Final[Mapping[str, Cell]] = {
-    "manifestId": text_cell,
-    "serverId": text_cell,
-    "toolName": text_cell,
-    "required": flag_cell,
-    "notes": text_cell,
-    "description": text_cell,
-    "json_schema": json_cell,
+_REFERENCE_COLUMNS: Final[Columns] = {
+    "manifestId": (text_cell, ""),
+    "serverId": (text_cell, "server"),
+    "toolName": (text_cell, "tool"),
+    "required": (flag_cell, "required"),
+    "notes": (text_cell, "description"),
+    "description": (text_cell, "description"),
+    "json_schema": (json_cell, "schema"),
 }
-_TOOL_COLUMNS: Final[Mapping[str, Cell]] = {
-    "serverId": text_cell,
-    "toolName": text_cell,
-    "version": text_cell,
-    "description": text_cell,
-    "paramsSchema.json": json_cell,
-    "resultSchema.json": json_cell,
-    "defaultResponse.json": json_cell,
-    "rateLimit.rps": number_cell,
-    "latencyMs.default": number_cell,
+_TOOL_COLUMNS: Final[Columns] = {
+    "serverId": (text_cell, ""),
+    "toolName": (text_cell, ""),
+    "version": (text_cell, "version"),
+    "description": (text_cell, "description"),
+    "paramsSchema.json": (json_cell, "paramsSchema"),
+    "resultSchema.json": (json_cell, "resultSchema"),
+    "defaultResponse.json": (json_cell, "defaultResponse"),
+    "rateLimit.rps": (number_cell, "rateLimit.rps"),
+    "latencyMs.default": (number_cell, "latencyMs.default"),
 }
-_CASE_COLUMNS: Final[Mapping[str, Cell]] = {
-    "serverId": text_cell,
-    "toolName": text_cell,
-    "caseId": text_cell,
-    "match.strategy": text_cell,
-    "match.expr": text_cell,
-    "match.value": text_cell,
-    "response.json": json_cell,
-    "responseTemplate.json": json_cell,
-    "latencyMs.override": number_cell,
-    "errorMode": text_cell,
-    "flakyRate": number_cell,
-    "weight": number_cell,
+_CASE_COLUMNS: Final[Columns] = {
+    "serverId": (text_cell, ""),
+    "toolName": (text_cell, ""),
+    "caseId": (text_cell, "caseId"),
+    "match.strategy": (text_cell, "match.strategy"),
+    "match.expr": (text_cell, "match.expr"),
+    "match.value": (text_cell, "match.value"),
+    "response.json": (json_cell, "response"),
+    "responseTemplate.json": (json_cell, "responseTemplate"),
+    "latencyMs.override": (number_cell, "latencyMsOverride"),
+    "errorMode": (text_cell, "errorMode"),
+    "flakyRate": (number_cell, "flakyRate"),
+    "weight": (number_cell, "weight"),
 }
 
 
@@ -99,9 +102,10 @@ def read_tools(files: SourceFiles, tools_csv: str, cases_csv: str | None) -> lis
     return [_tool(row, by_tool.get(_key(row, key_columns), [])) for row in rows if _has(row, key_columns, files.report)]
 
 
-def _table(files: SourceFiles, name: str, columns: Mapping[str, Cell], required: Sequence[str]) -> list[Row]:
+def _table(files: SourceFiles, name: str, columns: Columns, required: Sequence[str]) -> list[Row]:
     text = files.read(name)
-    return [] if text is None else read_table(text, name, columns, required, files.report)
+    cells = {column: cell for column, (cell, _) in columns.items()}
+    return [] if text is None else read_table(text, name, cells, required, files.report)
 
 
 def _grouped(rows: Sequence[Row], columns: Sequence[str], report: Report) -> dict[tuple[str, ...], list[Row]]:
@@ -122,41 +126,18 @@ def _key(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _skill(row: Row, references: Sequence[Row], report: Report) -> SkillEntry:
-    cells: Members = row.value
-    LocatedFields(row, report, cells).require("manifestId")
+    LocatedFields(row, report, row.value).require("manifestId")
     _check_pair(row, "skillPackageId", "packageId", report)
-    permissions = _renamed(cells, {f"permissions.{name}": name for name in ("egress", "secrets", "riskLevel")})
-    names = {
-        "manifestId": "manifestId",
-        "manifestApiVersion": "apiVersion",
-        "packageId": "packageId",
-        "skillPackageId": "packageId",
-        "skillName": "name",
-        "skillVersion": "version",
-        "description": "description",
-        "tags": "tags",
-        "skillDirectives": "directives",
-    }
-    members = _renamed(cells, names) | {
-        "permissions": Located(permissions, row.place),
-        "tools": Located([_reference(reference, report) for reference in references], row.place),
-    }
-    if "dataSources.json" in cells:
-        members["dataSources"] = _data_sources(cells["dataSources.json"])
+    members = _members(row, _SKILL_COLUMNS)
+    members["tools"] = Located([_reference(reference, report) for reference in references], row.place)
+    if "dataSources" in members:
+        members["dataSources"] = _data_sources(members["dataSources"])
     return SkillEntry(Located(members, row.place))
 
 
 def _reference(row: Row, report: Report) -> Located:
     _check_pair(row, "notes", "description", report)
-    names = {
-        "serverId": "server",
-        "toolName": "tool",
-        "required": "required",
-        "notes": "description",
-        "description": "description",
-        "json_schema": "schema",
-    }
-    return Located(_renamed(row.value, names), row.place)
+    return Located(_members(row, _REFERENCE_COLUMNS), row.place)
 
 
 def _data_sources(cell: Located) -> Located:
@@ -180,37 +161,26 @@ def _data_source(entry: Located) -> Located:
 
 def _tool(row: Row, cases: Sequence[Row]) -> ToolEntry:
     server, name = _key(row, ("serverId", "toolName"))
-    names = {
-        "version": "version",
-        "description": "description",
-        "paramsSchema.json": "paramsSchema",
-        "resultSchema.json": "resultSchema",
-        "defaultResponse.json": "defaultResponse",
-    }
-    members = _renamed(row.value, names)
-    members |= _nested(
-        row.value, {"rateLimit.rps": ("rateLimit", "rps"), "latencyMs.default": ("latencyMs", "default")}
-    )
+    members = _members(row, _TOOL_COLUMNS)
     members["cases"] = Located([_case(case) for case in cases], row.place)
     return ToolEntry(server, name, Located(members, row.place))
 
 
 def _case(row: Row) -> Located:
-    names = {
-        "caseId": "caseId",
-        "response.json": "response",
-        "responseTemplate.json": "responseTemplate",
-        "latencyMs.override": "latencyMsOverride",
-        "errorMode": "errorMode",
-        "flakyRate": "flakyRate",
-        "weight": "weight",
-    }
-    match = _renamed(row.value, {f"match.{name}": name for name in ("strategy", "expr", "value")})
-    return Located(_renamed(row.value, names) | {"match": Located(match, row.place)}, row.place)
+    empty: Members = {"match": Located({}, row.place)}
+    return Located(empty | _members(row, _CASE_COLUMNS), row.place)
 
 
-def _renamed(cells: Members, names: Mapping[str, str]) -> Members:
-    return {names[column]: _stripped(cell, column) for column, cell in cells.items() if column in names}
+def _members(row: Row, columns: Columns) -> Members:
+    """Return the cells of a row as the fields that they become, those of `a.b` in an object."""
+    members: Members = {}
+    for column, cell in row.value.items():
+        outer, _, inner = columns[column][1].partition(".")
+        if inner:
+            members.setdefault(outer, Located({}, row.place)).value[inner] = _stripped(cell, column)
+        elif outer:
+            members[outer] = _stripped(cell, column)
+    return members
 
 
 def _stripped(cell: Located, column: str) -> Located:
@@ -218,14 +188,6 @@ def _stripped(cell: Located, column: str) -> Located:
     if isinstance(cell.value, str) and column not in {"match.value", "skillDirectives"}:
         return Located(cell.value.strip(), cell.place)
     return cell
-
-
-def _nested(cells: Members, names: Mapping[str, tuple[str, str]]) -> Members:
-    return {
-        outer: Located({inner: cells[column]}, cells[column].place)
-        for column, (outer, inner) in names.items()
-        if column in cells
-    }
 
 
 def _check_pair(row: Row, first: str, second: str, report: Report) -> None:

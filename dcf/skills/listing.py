@@ -79,23 +79,11 @@ def _item(
     document: Mapping[str, Json], path: str, schema: Mapping[str, Json] | None, preview: int | None
 ) -> dict[str, Json]:
     judgement = judge(dict(document), schema)
-    tools, data = _list(document.get("requiredTools")), _list(document.get("requiredDataSources"))
-    permissions = document.get("permissions")
-    permissions = permissions if isinstance(permissions, dict) else {}
     missing = [name for name in _NEEDED if not isinstance(document.get(name), str)]
     errors = [f"{problem.path or '<root>'}: {problem.message}" for problem in judgement.problems[:_MAX_ERRORS]]
-    return {
-        **{name: document.get(name) for name in ("manifestId", "skillPackageId", "skillName", "skillVersion")},
-        "manifestApiVersion": document.get("manifestApiVersion"),
+    return _facts(document, path) | {
         "aliases": [] if missing else list(dict.fromkeys(aliases_of(document))),
-        "description": _text(document.get("description")),
-        "tags": _list(document.get("tags")),
-        "permissions": {"egress": permissions.get("egress", "none"), "secrets": _list(permissions.get("secrets"))},
-        "toolNames": [tool.get("toolName") for tool in tools if isinstance(tool, dict)],
-        "toolCount": len(tools),
-        "dataSourceCount": len(data),
         "directives_preview": None if preview is None else _preview(document.get("skillDirectives"), preview),
-        "path": path,
         "valid_schema": judgement.ok,
         "errors": [f"Missing required fields: {', '.join(missing)}", *errors] if missing else errors,
         "warnings": list(judgement.warnings),
@@ -103,20 +91,28 @@ def _item(
 
 
 def _broken(path: str, error: str) -> dict[str, Json]:
-    empty: dict[str, Json] = dict.fromkeys(("manifestId", "skillPackageId", "skillName", "skillVersion"))
-    return empty | {
-        "manifestApiVersion": None,
+    return _facts({}, path) | {"errors": [f"ManifestLoadError: {error}"]}
+
+
+def _facts(document: Mapping[str, Json], path: str) -> dict[str, Json]:
+    """Return what is known of a manifest before it was checked."""
+    tools, data = _list(document.get("requiredTools")), _list(document.get("requiredDataSources"))
+    permissions = document.get("permissions")
+    permissions = permissions if isinstance(permissions, dict) else {}
+    return {
+        **{name: document.get(name) for name in ("manifestId", "skillPackageId", "skillName", "skillVersion")},
+        "manifestApiVersion": document.get("manifestApiVersion"),
         "aliases": [],
-        "description": "",
-        "tags": [],
-        "permissions": {"egress": "none", "secrets": []},
-        "toolNames": [],
-        "toolCount": 0,
-        "dataSourceCount": 0,
+        "description": _text(document.get("description")),
+        "tags": _list(document.get("tags")),
+        "permissions": {"egress": permissions.get("egress", "none"), "secrets": _list(permissions.get("secrets"))},
+        "toolNames": [tool.get("toolName") for tool in tools if isinstance(tool, dict)],
+        "toolCount": len(tools),
+        "dataSourceCount": len(data),
         "directives_preview": None,
         "path": path,
         "valid_schema": False,
-        "errors": [f"ManifestLoadError: {error}"],
+        "errors": [],
         "warnings": [],
     }
 

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json, parse
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workflows.validation.schema import check_schema, is_schema, schema_text
@@ -33,6 +34,11 @@ class ToolNeed:
     definition: Mapping[str, Json]
     required: bool = True
     schema: Mapping[str, Json] | None = None
+
+
+_TOOL: Final = RecordCodec(
+    ToolNeed, named={"name": "toolName", "schema": "json_schema"}, strict=True, added="required schema"
+)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -114,20 +120,10 @@ def read_manifest(value: Json, schema: Mapping[str, Json] | None = None, name: s
         egress=permissions.get("egress", "none"),
         secrets=tuple(permissions.get("secrets", ())),
         risk=permissions.get("riskLevel", "low"),
-        tools=tuple(map(_tool, document.get("requiredTools", ()))),
+        tools=tuple(map(_TOOL.read, document.get("requiredTools", ()))),
         data=tuple(map(_data, document.get("requiredDataSources", ()))),
         sha256=definition_sha256(document),
         document=document,
-    )
-
-
-def _tool(entry: Mapping[str, Json]) -> ToolNeed:
-    return ToolNeed(
-        name=entry["toolName"],
-        description=entry["description"],
-        definition=entry["definition"],
-        required=entry.get("required", True),
-        schema=entry.get("json_schema"),
     )
 
 

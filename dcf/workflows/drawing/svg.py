@@ -29,45 +29,30 @@ from dcf.workflows.drawing.scene import MARKERS, START, Graph, Node, nodes_in, s
 from dcf.workflows.drawing.statuses import Share, Standing, Statuses
 from dcf.workflows.drawing.words import printable
 
-_LIGHT: Final = {
-    "page": "#ffffff",
-    "ink": "#16202a",
-    "soft": "#52616f",
-    "line": "#5f7082",
-    "edge": "#7f8f9e",
-    "box": "#f3f6f9",
-    "panel": "#fafbfc",
-    "caught": "#a34a00",
-    "running": "#0b63b0",
-    "running-box": "#e3f0fc",
-    "succeeded": "#1b6e35",
-    "succeeded-box": "#e4f4e8",
-    "failed": "#b3261e",
-    "failed-box": "#fce8e6",
-    "cancelled": "#7a5900",
-    "cancelled-box": "#fbf1d5",
+_COLOURS: Final = {
+    "page": ("#ffffff", "#11161c"),
+    "ink": ("#16202a", "#e8edf2"),
+    "soft": ("#52616f", "#a5b2bf"),
+    "line": ("#5f7082", "#8c9baa"),
+    "edge": ("#7f8f9e", "#63717f"),
+    "box": ("#f3f6f9", "#1d252e"),
+    "panel": ("#fafbfc", "#161c23"),
+    "caught": ("#a34a00", "#f0a35e"),
+    "running": ("#0b63b0", "#6cb6ff"),
+    "running-box": ("#e3f0fc", "#12304d"),
+    "succeeded": ("#1b6e35", "#6fd08c"),
+    "succeeded-box": ("#e4f4e8", "#12361f"),
+    "failed": ("#b3261e", "#ff8a80"),
+    "failed-box": ("#fce8e6", "#471a17"),
+    "cancelled": ("#7a5900", "#e6c15c"),
+    "cancelled-box": ("#fbf1d5", "#3b2f0c"),
 }
-_DARK: Final = {
-    "page": "#11161c",
-    "ink": "#e8edf2",
-    "soft": "#a5b2bf",
-    "line": "#8c9baa",
-    "edge": "#63717f",
-    "box": "#1d252e",
-    "panel": "#161c23",
-    "caught": "#f0a35e",
-    "running": "#6cb6ff",
-    "running-box": "#12304d",
-    "succeeded": "#6fd08c",
-    "succeeded-box": "#12361f",
-    "failed": "#ff8a80",
-    "failed-box": "#471a17",
-    "cancelled": "#e6c15c",
-    "cancelled-box": "#3b2f0c",
-}
+"""Each colour on a light and on a dark page."""
 
 
-def _rules(colour: dict[str, str]) -> str:
+def _rules(pattern: str) -> str:
+    """Return the rules in which each colour is written by a pattern of the light and the dark one."""
+    colour = {name: pattern.format(*colours) for name, colours in _COLOURS.items()}
     statuses = "".join(
         f".dcf-{status}>.dcf-shape{{fill:{colour[f'{status}-box']};stroke:{colour[status]}}}"
         f".dcf-{status}>.dcf-note .dcf-word{{fill:{colour[status]}}}"
@@ -100,12 +85,10 @@ _FORCED: Final = (
 )
 """The colours that somebody chose for all programs hold for pictures too; each status is a word and a mark as well."""
 
-STYLE: Final = f"{_SHAPES}{_rules(_LIGHT)}@media(prefers-color-scheme:dark){{{_rules(_DARK)}}}{_FORCED}"
+STYLE: Final = f"{_SHAPES}{_rules('{0}')}@media(prefers-color-scheme:dark){{{_rules('{1}')}}}{_FORCED}"
 """Style sheet of a picture alone; it is light or dark as the system is."""
 
-PAGE_STYLE: Final = (
-    f"{_SHAPES}{_rules({name: f'light-dark({light},{_DARK[name]})' for name, light in _LIGHT.items()})}{_FORCED}"
-)
+PAGE_STYLE: Final = f"{_SHAPES}{_rules('light-dark({0},{1})')}{_FORCED}"
 """Style sheet of pictures drawn with `style=False`; they are light or dark as the page that shows them is."""
 
 

@@ -17,7 +17,7 @@ from dcf.workflows.validation.graph import check_graph
 from dcf.workflows.validation.imports import Imported, load_imports
 from dcf.workflows.validation.references import References, check_references, is_worked, tasks_of
 from dcf.workflows.validation.schema import check_schema, schema_text
-from dcf.workflows.validation.verdict import Finding, Validation, found, in_order
+from dcf.workflows.validation.verdict import Finding, Validation, findings_of, found, in_order
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
@@ -68,7 +68,7 @@ def judge(
     graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
     problems = [
         *form,
-        *_names(fields),
+        *findings_of("static", check_names(fields)),
         *imported.problems,
         *references.problems,
         *_not_said_before(form, graph),
@@ -100,7 +100,8 @@ def validate(definition: Json) -> dict[str, Json]:
     elif _binds_agents(document):
         form = check_schema(document)
         graph = check_graph(document["asl"], "/asl")[0] if "asl" in document else []
-        verdict = Validation(problems=in_order([*form, *_names(document), *_not_said_before(form, graph)]))
+        names = findings_of("static", check_names(document))
+        verdict = Validation(problems=in_order([*form, *names, *_not_said_before(form, graph)]))
     else:
         verdict = _machine_verdict(document)
     shown = verdict.as_json()
@@ -143,13 +144,10 @@ def _machine_verdict(machine: Json) -> Validation:
             own = {name: machine[name] for name in ("workflow_id", "workflow_name") if name in machine}
             machine = own | {"asl": asl_of(machine)}
         except InvalidDefinition as error:
-            problems = [
-                found("static", problem.path, problem.code, problem.message, problem.hint) for problem in error.problems
-            ]
-            return Validation(problems=tuple(problems))
+            return Validation(problems=tuple(findings_of("static", error.problems)))
     is_named = isinstance(machine, dict) and is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
-    names = _names(machine) if is_named else []
+    names = findings_of("static", check_names(machine)) if is_named else []
     return Validation(problems=in_order([*names, *problems]), warnings=tuple(doubts), graph=summary)
 
 
@@ -175,12 +173,6 @@ def _open_tasks(machine: Json) -> Iterator[str]:
     warning = open_tasks_warning(unbound, "Bind it with AgentBinding, or name agents when the run is created.")
     if warning is not None:
         yield warning
-
-
-def _names(document: Mapping[str, Json]) -> list[Finding]:
-    return [
-        found("static", problem.path, problem.code, problem.message, problem.hint) for problem in check_names(document)
-    ]
 
 
 def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[Finding]:

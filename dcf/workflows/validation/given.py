@@ -21,7 +21,7 @@ from dcf.values.names import escaped
 from dcf.workflows.validation.document import has_binding, is_named_machine, judge, read_text
 from dcf.workflows.validation.references import is_worked, tasks_of
 from dcf.workflows.validation.schema import schema_text
-from dcf.workflows.validation.verdict import Validation, found
+from dcf.workflows.validation.verdict import Validation, findings_of
 
 _INSIDE: Final = "/asl"
 _HEAD: Final = {"workflow_id": "any", "workflow_name": "any", "version": "1.0.0"}
@@ -61,10 +61,7 @@ def validate_given(
         try:
             document["asl"] = asl_of(document)
         except InvalidDefinition as error:
-            problems = [
-                found("static", problem.path, problem.code, problem.message, problem.hint) for problem in error.problems
-            ]
-            return Validation(problems=tuple(problems))
+            return Validation(problems=tuple(findings_of("static", error.problems)))
         del document["steps"]
     tasks = {name: task for _, name, task in tasks_of(document.get("asl"), "") if is_worked(task)}
     agents = {} if assigned is None else check_agents(assigned, set(tasks))

@@ -11,7 +11,7 @@ from dcf.values.json_text import Json
 from dcf.workflows.validation.foreign import foreign_warnings
 from dcf.workflows.validation.pointers import state_in, value_at
 from dcf.workflows.validation.promises import broken_promises
-from dcf.workflows.validation.verdict import Finding, found
+from dcf.workflows.validation.verdict import Finding, findings_of
 
 _NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
 
@@ -19,12 +19,11 @@ _NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
 def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str], dict[str, Json]]:
     """Parse the machine at `path`; return its problems, its warnings and the summary of its graph."""
     parsed, problems = parse_machine(machine, path)
-    findings = [found("graph", problem.path, problem.code, problem.message, problem.hint) for problem in problems]
     doubts = [] if parsed is None else [f"{problem.path}: {problem.message}" for problem in warnings_of(parsed)]
     if parsed is not None:
         doubts += broken_promises(parsed, machine, path)
         doubts += foreign_warnings(machine, path)
-    return findings, doubts, _summary(machine, path, problems)
+    return findings_of("graph", problems), doubts, _summary(machine, path, problems)
 
 
 def _summary(machine: Json, path: str, problems: Sequence[Problem]) -> dict[str, Json]:

@@ -49,6 +49,11 @@ def found(stage: Stage, path: str, code: str, message: str, hint: str) -> Findin
     return Finding(stage=stage, path=path, code=code, message=message, hint=hint)
 
 
+def findings_of(stage: Stage, problems: Iterable[Problem]) -> list[Finding]:
+    """Return the findings that problems are."""
+    return [found(stage, problem.path, problem.code, problem.message, problem.hint) for problem in problems]
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Validation:
     """All findings of a document; the exit code is that of the first stage with a finding.
