@@ -24,7 +24,7 @@ def main() -> int:
         print(("differs: " if is_check else "written: ") + path.name, flush=True)
         if not is_check:
             path.write_text(text)
-        if path.name == "table.py":
+        if path.name == "table.json":
             break
     if not differing or is_check:
         return int(is_check and differing > 0)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from dcf.cli.command_group import command_of
 from dcf.cli.command_table import named, rows
@@ -11,31 +11,12 @@ from dcf.verbs.description.verb import VERBS, Verb
 from dcf.verbs.registry import TOOLS, ToolSpec
 from dcf.verbs.wording.row import CallRow, CommandForm, MethodForm
 from interfaces.client_methods import method_of
-
-_HEAD: Final = '''"""How each interface calls each verb. Derived from the descriptions by `make verbs`; do not edit."""
-
-from collections.abc import Mapping
-from typing import Final
-
-from dcf.verbs.wording.row import CallRow, CommandForm, MethodForm
-
-CALLS: Final[Mapping[str, CallRow]] = {
-'''
+from interfaces.data import json_source
 
 
 def calls_source() -> str:
-    """Return the module with the table."""
-    rows_of_calls = (f"    {spec.name!r}: {_written(_row(spec))},\n" for spec in TOOLS.values())
-    return _HEAD + "".join(rows_of_calls) + "}\n"
-
-
-def _written(value: Any) -> str:
-    """Return a row as source; names of members would make the table three times as long."""
-    if hasattr(value, "_fields"):
-        return f"{type(value).__name__}({', '.join(map(_written, value))})"
-    if isinstance(value, tuple):
-        return f"({''.join(f'{_written(item)}, ' for item in value)})"
-    return repr(value)
+    """Return the file with the table."""
+    return json_source({spec.name: _row(spec) for spec in TOOLS.values()})
 
 
 def _row(spec: ToolSpec) -> CallRow:

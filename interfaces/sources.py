@@ -1,4 +1,4 @@
-"""Every derived file, with its text. Files are formatted as the others are."""
+"""Every derived file, with its text. Python is formatted as other files are."""
 
 import subprocess
 import sys
@@ -19,8 +19,8 @@ _PACKAGE: Final = Path(selection.__file__).parents[2]
 
 def derived_sources() -> Iterator[tuple[Path, str]]:
     """Yield the path and the text of each derived file."""
-    yield _PACKAGE / "verbs" / "description" / "table.py", _formatted(table_source())
-    yield _PACKAGE / "verbs" / "wording" / "calls.py", _formatted(calls_source())
+    yield _PACKAGE / "verbs" / "description" / "table.json", table_source()
+    yield _PACKAGE / "verbs" / "wording" / "calls.json", calls_source()
     by_toolset = {name: list(verbs) for name, verbs in groupby(_in_order(), _toolset)}
     folder = _PACKAGE / "client" / "derived"
     for toolset, verbs in by_toolset.items():

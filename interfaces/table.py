@@ -5,27 +5,18 @@ from inspect import cleandoc, getdoc
 
 from dcf.cli.commands.derived import ON_PAGES, function_of
 from dcf.cli.wording import in_commands
+from dcf.verbs.description.row import CommandRow, Row
 from dcf.verbs.description.verb import VERBS, Command, Verb, paged
 from dcf.verbs.registry import TOOLS, ToolSpec
 from dcf.verbs.wording.named import renamed
-
-_HEAD = '''"""A row for each verb, and for each command of one. Derived by `make verbs`; do not edit."""
-
-from collections.abc import Mapping
-from typing import Final
-
-from dcf.verbs.description.row import CommandRow, Row
-
-TABLE: Final[Mapping[str, Row]] = {
-'''
+from interfaces.data import json_source
 
 
 def table_source() -> str:
-    """Return the module with the table."""
+    """Return the file with the table."""
     specs = sorted(TOOLS.values(), key=lambda spec: place_of(spec.run.__module__))
-    verbs = "".join(f"    {spec.name!r}: {_row(spec)},\n" for spec in specs)
-    commands = "".join(f"    {row},\n" for spec in specs for row in _commands(VERBS.get(spec.name)))
-    return f"{_HEAD}{verbs}}}\n\nCOMMANDS: Final[Mapping[str, CommandRow]] = {{\n{commands}}}\n"
+    commands = {name: row for spec in specs for name, row in _commands(VERBS.get(spec.name))}
+    return json_source({"verbs": {spec.name: _row(spec) for spec in specs}, "commands": commands})
 
 
 def place_of(module: str) -> tuple[str, bool, str]:
@@ -33,22 +24,26 @@ def place_of(module: str) -> tuple[str, bool, str]:
     return module.rpartition(".")[0], module.endswith("_verbs"), module
 
 
-def _row(spec: ToolSpec) -> str:
-    needed = " ".join(name for name, field in spec.arguments.model_fields.items() if field.is_required())
-    values = map(repr, (spec.run.__module__, spec.toolset, str(spec.scope), " ".join(sorted(spec.profiles)), needed))
-    programs = ", for_programs=True" if spec.for_programs else ""
-    return f"Row({', '.join(values)}{programs})"
+def _row(spec: ToolSpec) -> Row:
+    return Row(
+        module=spec.run.__module__,
+        toolset=spec.toolset,
+        scope=str(spec.scope),
+        on_lists=" ".join(sorted(spec.profiles)),
+        needs=" ".join(name for name, field in spec.arguments.model_fields.items() if field.is_required()),
+        for_programs=spec.for_programs,
+    )
 
 
-def _commands(verb: Verb | None) -> Iterator[str]:
+def _commands(verb: Verb | None) -> Iterator[tuple[str, CommandRow]]:
     if verb is not None:
-        yield from (f"{command.name!r}: {_command(verb, command)}" for command in verb.commands)
+        yield from ((command.name, _command(verb, command)) for command in verb.commands)
 
 
-def _command(verb: Verb, command: Command) -> str:
+def _command(verb: Verb, command: Command) -> CommandRow:
     function = function_of(command)
     own = (function and getdoc(function)) or cleandoc(command.summary or "")
     summary = " ".join(own.partition("\n\n")[0].split()) if own else paged(verb.summary, ON_PAGES)
-    documented = f", {command.function!r}" if function and getdoc(function) and not command.example else ""
+    is_documented = function is not None and getdoc(function) and not command.example
     worded_summary = in_commands(renamed(summary, lambda name: name if name not in VERBS else f"`{name}`"))
-    return f"CommandRow({verb.name!r}, {worded_summary!r}{documented})"
+    return CommandRow(verb.name, worded_summary, command.function if is_documented else None)

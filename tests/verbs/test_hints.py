@@ -24,7 +24,6 @@ NOTES = {
     "dcf/core/lifecycle/finalization.py",
     "dcf/cli/commands/audit.py",
     "dcf/tools/mcp/reference.py",
-    "dcf/verbs/description/table.py",
 }
 """Modules with a verb's name in what is kept in history, as a value of an option, or in a page of the docs."""
 

@@ -1,0 +1,22 @@
+"""The text of a derived data file: rows as objects with the names of their members, in lines that show a change."""
+
+import json
+from typing import Any
+
+
+def json_source(rows: Any) -> str:
+    """Return rows, which may be named tuples, as JSON; members that have their default are left out."""
+    return json.dumps(_plain(rows), indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        defaults = value._field_defaults
+        return {
+            name: _plain(item)
+            for name, item in value._asdict().items()
+            if name not in defaults or item != defaults[name]
+        }
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return list(map(_plain, value)) if isinstance(value, tuple) else value
