@@ -1,53 +1,58 @@
-"""The methods of the clients: for each verb a function with its signature and docstring, as if written by hand."""
+"""The methods of the clients: for each verb a row of data, by which it is called, and a signature for type checkers."""
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from pathlib import Path
 from textwrap import fill, indent
 from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from dcf.client.arguments import Agents, Askees, JsonObject, Moment, Span
+from dcf.client.rows import MethodRow, ParameterRow
 from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json
 from dcf.verbs.description.verb import VERBS, Parameter, Verb, paged
 from dcf.verbs.wording.named import renamed
+from interfaces.data import json_source, members
 
-_OF_A_CALLER: Final[Mapping[str, str]] = {
-    "json": "Json",
-    "value": "Json",
-    "unread": "Json",
-    "array": "Sequence[Json]",
-    "places": "Sequence[str | Mapping[str, str]]",
-    "object": "JsonObject",
-    "rows": "Sequence[Mapping[str, Json]]",
-    "records": "Sequence[Mapping[str, Json]]",
-    "askees": "Askees",
-    "document": "str | Mapping[str, Json]",
-    "span": "Span",
-    "moment": "Moment",
-    "assignment": "Agents",
-    "workflow": "Mapping[str, Json] | Path",
+_OF_A_CALLER: Final[Mapping[str, Any]] = {
+    "json": Json,
+    "value": Json,
+    "unread": Json,
+    "array": Sequence[Json],
+    "places": Sequence[str | Mapping[str, str]],
+    "object": JsonObject,
+    "rows": Sequence[Mapping[str, Json]],
+    "records": Sequence[Mapping[str, Json]],
+    "askees": Askees,
+    "document": str | Mapping[str, Json],
+    "span": Span,
+    "moment": Moment,
+    "assignment": Agents,
+    "workflow": Mapping[str, Json] | Path,
 }
-"""How a caller of Python writes the forms that are not plain."""
+"""The types with which a caller of Python writes the forms that are not plain."""
+
+_ALIASES: Final[Mapping[Any, str]] = {
+    Json: "Json",
+    JsonObject: "JsonObject",
+    Askees: "Askees",
+    Span: "Span",
+    Moment: "Moment",
+    Agents: "Agents",
+}
+"""The names that type checkers are shown for these types."""
 
 _SENT: Final[Mapping[str, str]] = {
-    "object": "object_text({name}, {quoted})",
-    "names": "listed({name})",
-    "texts": "listed({name})",
-    "several": "listed({name})",
-    "array": "array_text({name}, {quoted})",
-    "places": "array_text({name}, {quoted})",
-    "rows": "rows({name})",
-    "records": "rows({name})",
-    "askees": "askees({name})",
-    "span": "seconds({name})",
-    "moment": "moment_text({name})",
-    "request": "request_id_for({name})",
-    "document": "name_or_object({name}, {quoted})",
-    "assignment": "agents_text({name})",
-    "workflow": "document_text({name})",
+    **dict.fromkeys(("json", "unread"), "json"),
+    **dict.fromkeys(("names", "texts", "several"), "texts"),
+    **dict.fromkeys(("array", "places"), "array"),
+    **dict.fromkeys(("rows", "records"), "rows"),
+    **{form: form for form in ("object", "askees", "span", "moment", "request", "document", "assignment", "workflow")},
 }
-"""How the client sends the forms that are not plain."""
+"""How the client sends the forms that are not plain, by the names of `dcf.client.rows.SENT`."""
 
 _OF_PAGES: Final = ("limit", "cursor", "offset")
 """Arguments that say which page is meant. The client yields the items of all pages."""
@@ -55,48 +60,56 @@ _OF_PAGES: Final = ("limit", "cursor", "offset")
 _MOST_OF_A_PAGE: Final = 100
 
 _WIDTH: Final = 116
-"""Characters in a line of a docstring."""
+"""Characters in a line of a description."""
+
+_INDENTED: Final = 107
+"""Characters in a line of a docstring in a class."""
 
 _IN_JSON: Final = re.compile(r"`?\b([a-z_]+)=(true|false)\b`?")
 """An argument with a value, as a description writes it."""
 
 _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "collections.abc": ("Mapping", "Sequence"),
+    "collections.abc": ("Callable", "Iterator", "Mapping", "Sequence"),
     "pathlib": ("Path",),
-    "typing": ("Any", "Literal"),
-    "dcf.client.arguments": (
-        "Agents",
-        "Askees",
-        "JsonObject",
-        "Moment",
-        "Span",
-        "agents_text",
-        "array_text",
-        "askees",
-        "document_text",
-        "json_text",
-        "listed",
-        "listed_if_any",
-        "moment_text",
-        "name_or_object",
-        "object_text",
-        "request_id_for",
-        "rows",
-        "seconds",
-    ),
-    "dcf.client.exchange": ("Conversation", "Stream"),
-    "dcf.client.calls": ("call_pages", "call_tool"),
-    "dcf.values.json_paths": ("MISSING",),
+    "typing": ("Any", "Concatenate", "Literal", "ParamSpec", "TypeVar"),
+    "dcf.client.arguments": ("Agents", "Askees", "JsonObject", "Moment", "Span"),
+    "dcf.client.methods": ("Iteration", "Method"),
     "dcf.values.json_text": ("Json",),
 }
-"""Where the names of the derived source come from, by module."""
+"""Where the names of the derived signatures come from, by module."""
+
+_HEAD: Final = '''"""The methods of the clients, for type checkers and readers, as a client that blocks has them.
+
+Derived from the descriptions of the verbs by `make verbs`; do not edit. `methods.json` has the same for a process.
+"""
+
+'''
+
+_BEFORE: Final = '''
+P = ParamSpec("P")
+T = TypeVar("T")
+
+def _method(described: Callable[Concatenate[Any, P], T]) -> Method[P, T]: ...
+def _iteration(described: Callable[Concatenate[Any, P], Iterator[T]]) -> Iteration[P, T]: ...
+
+class VerbMethods:
+    """A method for each verb of dcf."""
+
+'''
 
 
-def client_source(toolset: str, verbs: list[Verb]) -> str:
-    """Return the module with the functions for the verbs of a toolset."""
-    body = "\n\n\n".join(map(_function, verbs))
-    head = f'"""Methods of the clients for the verbs of the toolset {toolset}. Derived from their descriptions."""'
-    return "\n".join([head, "", *_imports(verbs, body), "", "", body, ""])
+def rows_source(verbs: list[Verb]) -> str:
+    """Return the file with the row of each method."""
+    return json_source({method_of(verb): _row(verb) for verb in verbs})
+
+
+def signatures_source(verbs: list[Verb]) -> str:
+    """Return the stub with the signatures of the methods."""
+    by_hand = sorted({verb.steps.partition(":")[0] for verb in verbs if verb.steps})
+    body = "\n".join(indent(_signature(verb), "    ") for verb in verbs)
+    steps = "".join(f"from {home.rpartition('.')[0]} import {home.rpartition('.')[2]}\n" for home in by_hand)
+    imported = "".join(f"{line}\n" for line in _imports(verbs, _BEFORE + body))
+    return f"{_HEAD}{imported}{steps}{_BEFORE}{body}\n"
 
 
 def method_of(verb: Verb) -> str:
@@ -127,79 +140,110 @@ def names_of_records(module: ModuleType) -> set[str]:
     return literals | {name for name, value in own if is_dataclass(value) and value.__module__ == module.__name__}
 
 
-def _function(verb: Verb) -> str:
-    own = [item for item in verb.parameters if verb.pages is None or item.name not in _OF_PAGES]
-    positional = [_parameter(verb, item) for item in own if item.is_positional]
-    options = [_parameter(verb, item) for item in own if not item.is_positional]
-    parameters = [*positional, *(["*", *options] if options else [])]
-    sent = [f"{item.tool_name}={_sent(verb, item)}" for item in own]
-    if verb.pages is None:
-        kind = verb.record.__name__
-        returned, call, fixed = f"Conversation[{kind}]", "call_tool", [kind, repr(verb.name)]
-    else:
-        kind = type_text(verb.item, {})
-        returned, call = f"Stream[{kind}]", "call_pages"
-        fixed = [kind, repr(verb.name), repr(verb.pages), *_limit(verb)]
-    return (
-        f"def {method_of(verb)}({', '.join(parameters)}) -> {returned}:\n"
-        f"{indent(_docstring(verb), '    ')}\n"
-        f"    return {call}({', '.join([*fixed, *sent])})"
+def _row(verb: Verb) -> MethodRow:
+    if verb.steps is not None:
+        return MethodRow(steps=verb.steps, is_list=verb.pages is not None)
+    record = verb.record if verb.pages is None else verb.item
+    return MethodRow(
+        verb=verb.name,
+        record=f"{record.__module__}:{record.__name__}",
+        documentation=_documentation(verb, _WIDTH),
+        parameters=[members(_parameter_row(verb, item)) for item in _parameters(verb)],
+        is_list=verb.pages is not None,
+        pages=verb.pages,
+        page_size=dict(_page_size(verb)),
     )
 
 
-def _limit(verb: Verb) -> list[str]:
-    """Return the size of the pages that are read, where it can be chosen."""
-    limits = (item for item in verb.parameters if item.name == "limit" and item.argument.le is not None)
-    return [f"{item.tool_name}={min(int(item.argument.le or 0), _MOST_OF_A_PAGE)}" for item in limits]
+def _parameters(verb: Verb) -> list[Parameter]:
+    """Return what the caller gives, in the order of the signature."""
+    parameters = [item for item in verb.parameters if verb.pages is None or item.name not in _OF_PAGES]
+    return sorted(parameters, key=lambda item: not item.is_positional)
+
+
+def _parameter_row(verb: Verb, item: Parameter) -> ParameterRow:
+    return ParameterRow(
+        name=item.name,
+        type=_type(item, {}),
+        argument=None if item.tool_name == item.name else item.tool_name,
+        sent=_sent(verb, item),
+        is_option=not item.is_positional,
+        is_required=item.is_required,
+        default=None if item.is_required or _is_left_out(item) else item.default,
+        is_left_out=_is_left_out(item),
+    )
+
+
+def _page_size(verb: Verb) -> Iterator[tuple[str, int]]:
+    """Yield the size of the pages that are read, where it can be chosen."""
+    if verb.pages is not None:
+        limits = (item for item in verb.parameters if item.name == "limit" and item.argument.le is not None)
+        yield from ((item.tool_name, min(int(item.argument.le or 0), _MOST_OF_A_PAGE)) for item in limits)
+
+
+def _signature(verb: Verb) -> str:
+    if verb.steps is not None:
+        module, _, function = verb.steps.partition(":")
+        kind = "Iteration" if verb.pages else "Method"
+        return f"{method_of(verb)} = {kind}({module.rpartition('.')[2]}.{function})"
+    parameters = _parameters(verb)
+    positional = [_parameter(verb, item) for item in parameters if item.is_positional]
+    options = [_parameter(verb, item) for item in parameters if not item.is_positional]
+    written = ["self", *positional, *(["*", *options] if options else [])]
+    kind = verb.record.__name__ if verb.pages is None else f"Iterator[{type_text(verb.item, {})}]"
+    decorator = "_method" if verb.pages is None else "_iteration"
+    return f"@{decorator}\ndef {method_of(verb)}({', '.join(written)}) -> {kind}:\n{indent(_docstring(verb), '    ')}"
 
 
 def _docstring(verb: Verb) -> str:
+    text = _documentation(verb, _INDENTED, before='"""')
+    return f'{text}\n"""' if "\n" in text or len(text) > _INDENTED - 3 else f'{text}"""'
+
+
+def _documentation(verb: Verb, width: int, before: str = "") -> str:
+    """Return the description of a method in lines of a width; `before` is the beginning of the first."""
     text = paged(verb.documentation, "Pages are read as they are needed.") if verb.pages else verb.documentation
     text = renamed(text, lambda name: f"`{method_of(VERBS[name]) if name in VERBS else name}`")
     text = _IN_JSON.sub(lambda match: f"`{match[1]}={match[2].title()}`", text.replace("``", "`"))
-    lines = "\n\n".join(map(_wrapped, f'"""{text}'.split("\n\n")))
-    return f'{lines}\n"""' if "\n" in lines or len(lines) > _WIDTH - 3 else f'{lines}"""'
-
-
-def _wrapped(paragraph: str) -> str:
-    return fill(" ".join(paragraph.split()), _WIDTH, break_long_words=False, break_on_hyphens=False)
+    paragraphs = (" ".join(paragraph.split()) for paragraph in f"{before}{text}".split("\n\n"))
+    return "\n\n".join(fill(item, width, break_long_words=False, break_on_hyphens=False) for item in paragraphs)
 
 
 def _parameter(verb: Verb, parameter: Parameter) -> str:
-    kind = _OF_A_CALLER.get(parameter.argument.form) or type_text(parameter.type, _named_literals(verb))
+    kind = _type(parameter, {**_ALIASES, **_named_literals(verb)})
     if parameter.is_required:
-        return f"{parameter.name}: {kind}{' | None' if _may_be_empty(parameter) else ''}"
-    left_out = parameter.default is MISSING or parameter.argument.form == "unread"
-    if parameter.default is None and not left_out and not kind.endswith("None"):
+        return f"{parameter.name}: {kind}"
+    return f"{parameter.name}: {kind} = {'...' if _is_left_out(parameter) else repr(parameter.default)}"
+
+
+def _type(parameter: Parameter, names: Mapping[Any, str]) -> str:
+    kind = type_text(_OF_A_CALLER.get(parameter.argument.form, parameter.type), names)
+    may_be_none = parameter.default is None and not _is_left_out(parameter)
+    if _may_be_empty(parameter) or (may_be_none and not kind.endswith("None")):
         kind += " | None"
-    default = "MISSING" if left_out else repr(parameter.default)
-    return f"{parameter.name}: {kind} = {default}"
+    return kind
+
+
+def _is_left_out(parameter: Parameter) -> bool:
+    """Return True for an argument of which None is a value, so that another one stands for none."""
+    return not parameter.is_required and (parameter.default is MISSING or parameter.argument.form == "unread")
 
 
 def _is_literal(value: Any) -> bool:
     return get_origin(value) is Literal
 
 
-def _sent(verb: Verb, parameter: Parameter) -> str:
-    name, form = parameter.name, parameter.argument.form
-    if form in {"json", "unread"}:
-        return _sent_json(verb, parameter)
+def _sent(verb: Verb, parameter: Parameter) -> str | None:
+    form = parameter.argument.form
     if _may_be_empty(parameter):
-        return f"object_text({name} or {{}}, {name!r})"
+        return "object_or_empty"
+    if form == "unread" and any(item.name == "as_text" for item in verb.parameters):
+        return "json_or_text"
     if form in {"names", "texts"} and parameter.default is None:
-        return f"listed_if_any({name})"
-    if form in _SENT:
-        text = _SENT[form].format(name=name, quoted=repr(name))
-        return f"None if {name} is None else {text}" if form == "workflow" and parameter.default is None else text
-    return f"{name} or None" if parameter.default is False else name
-
-
-def _sent_json(verb: Verb, parameter: Parameter) -> str:
-    name = parameter.name
-    text = f"json_text({name}, {name!r})"
-    if parameter.argument.form == "unread" and any(item.name == "as_text" for item in verb.parameters):
-        text = f"{name} if as_text else {text}"
-    return text if parameter.is_required else f"None if {name} is MISSING else {text}"
+        return "texts_if_any"
+    if form == "workflow" and parameter.default is None:
+        return "workflow_if_any"
+    return "flag" if parameter.default is False else _SENT.get(form)
 
 
 def _may_be_empty(parameter: Parameter) -> bool:
@@ -213,10 +257,14 @@ def _named_literals(verb: Verb) -> Mapping[Any, str]:
 
 
 def type_text(kind: Any, names: Mapping[Any, str]) -> str:
-    """Return a type as it is written in source; `names` are those of literal types."""
+    """Return a type as it is written in source; `names` are those of types that have one."""
+    return names.get(kind) or _type_without_name(kind, names)
+
+
+def _type_without_name(kind: Any, names: Mapping[Any, str]) -> str:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
-        return names.get(kind) or f"Literal[{', '.join(map(repr, inner))}]"
+        return f"Literal[{', '.join(map(repr, inner))}]"
     if origin in (Union, UnionType):
         kinds = [type_text(item, names) for item in inner]
         return " | ".join(item for item in kinds if item != "int" or "float" not in kinds)  # a float may be an int
@@ -227,39 +275,3 @@ def type_text(kind: Any, names: Mapping[Any, str]) -> str:
     if origin is not None:
         return f"{origin.__name__}[{', '.join(type_text(item, names) for item in inner)}]"
     return str(kind.__name__)
-
-
-def methods_source(modules: Mapping[str, list[Verb]]) -> str:
-    """Return the module with the methods of both clients; `modules` has the verbs by the derived module's name."""
-    head = '"""The methods of the clients: one for each verb. Each is made when it is first asked for."""'
-    homes = _homes_of_methods(modules)
-    lines = [head, "", "from typing import TYPE_CHECKING", "", _METHOD_IMPORT, "", "if TYPE_CHECKING:"]
-    lines += [
-        f"    from {place.rpartition('.')[0]} import {place.rpartition('.')[2]} as {name}" for name, place in homes
-    ]
-    lines += ["else:", *(f"    {name} = Later({place!r})" for name, place in homes)]
-    lines += ["", "", "class VerbMethods:", '    """A method for each verb of dcf."""', ""]
-    for home, verbs in sorted(modules.items()):
-        kinds = ((verb, "Iteration" if verb.pages else "Method") for verb in verbs)
-        lines += [f"    {method_of(verb)} = {kind}({_place(home, verb)})" for verb, kind in kinds]
-    return "\n".join([*lines, ""])
-
-
-_METHOD_IMPORT: Final = "from dcf.client.methods import Iteration, Later, Method"
-
-
-def _homes_of_methods(modules: Mapping[str, list[Verb]]) -> list[tuple[str, str]]:
-    """Return the modules with the functions of the verbs, after the names that they have in the source."""
-    by_hand = {verb.steps.partition(":")[0] for verbs in modules.values() for verb in verbs if verb.steps}
-    derived = {home for home, verbs in modules.items() if any(verb.steps is None for verb in verbs)}
-    return [
-        *((f"{home}_verbs", f"dcf.client.derived.{home}") for home in sorted(derived)),
-        *((f"{home.rpartition('.')[2]}_steps", home) for home in sorted(by_hand)),
-    ]
-
-
-def _place(home: str, verb: Verb) -> str:
-    if verb.steps is None:
-        return f"{home}_verbs.{method_of(verb)}"
-    module, _, function = verb.steps.partition(":")
-    return f"{module.rpartition('.')[2]}_steps.{function}"

@@ -9,14 +9,15 @@ def json_source(rows: Any) -> str:
     return json.dumps(_plain(rows), indent=2, ensure_ascii=False) + "\n"
 
 
+def members(row: Any) -> dict[str, Any]:
+    """Return the members of a named tuple that do not have their default."""
+    defaults = row._field_defaults
+    return {name: value for name, value in row._asdict().items() if name not in defaults or value != defaults[name]}
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
-        defaults = value._field_defaults
-        return {
-            name: _plain(item)
-            for name, item in value._asdict().items()
-            if name not in defaults or item != defaults[name]
-        }
+        return _plain(members(value))
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
-    return list(map(_plain, value)) if isinstance(value, tuple) else value
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value

@@ -1,6 +1,6 @@
 """The two ways in which a client's verb calls its tool: once for one answer, or page after page for a list.
 
-The functions in `derived/` are made of these, and most of those in `steps/`. As there, nothing here waits or sends: the
+The verbs of `rows.py` are made of these, and most functions in `steps/`. As there, nothing here waits or sends: the
 drivers of `exchange.py` do.
 """
 

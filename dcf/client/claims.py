@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from dcf.client.arguments import JsonObject
-from dcf.client.derived.execution import renew_state_lease, update_workflow_control_plane
+from dcf.client.arguments import JsonObject, json_text, object_text, request_id_for
+from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation
 from dcf.client.methods import AwaitedDriver, BlockingDriver, begun, described
 from dcf.client.steps import leases
@@ -118,31 +118,33 @@ def claiming_async(
 
 
 def _completion(claim: ClaimedWork, output: Json, usage: JsonObject | None) -> Conversation[UpdatedState]:
-    return update_workflow_control_plane(
-        claim.workflow_id,
-        claim.state,
-        lease_token=claim.work["lease_token"],
-        new_status="succeeded",
-        output=output,
-        usage=usage,
-    )
+    sent = None if output is MISSING else json_text(output, "output")
+    return _end(claim, usage, new_status="succeeded", output_json=sent)
 
 
 def _failure(claim: ClaimedWork, error: str, cause: str | None, usage: JsonObject | None) -> Conversation[UpdatedState]:
-    return update_workflow_control_plane(
-        claim.workflow_id,
-        claim.state,
-        lease_token=claim.work["lease_token"],
-        new_status="failed",
-        error_name=error,
-        error_message=cause,
-        usage=usage,
+    return _end(claim, usage, new_status="failed", error_name=error, error_message=cause)
+
+
+def _end(claim: ClaimedWork, usage: JsonObject | None, **outcome: Json) -> Conversation[UpdatedState]:
+    return call_tool(
+        UpdatedState,
+        "update_workflow_control_plane",
+        **_of_holder(claim),
+        **outcome,
+        usage_json=object_text(usage, "usage"),
+        request_id=request_id_for(None),
     )
 
 
 def _renewal(claim: ClaimedWork, lease_ttl_s: int | None) -> Conversation[RenewedLease]:
-    return renew_state_lease(claim.workflow_id, claim.state, claim.work["lease_token"], lease_ttl_s=lease_ttl_s)
+    return call_tool(RenewedLease, "renew_state_lease", **_of_holder(claim), lease_ttl_s=lease_ttl_s)
+
+
+def _of_holder(claim: ClaimedWork) -> dict[str, Json]:
+    """Return the arguments that name the state, and show that the caller holds its lease."""
+    return {"workflow_id": claim.workflow_id, "state": claim.state, "lease_token": claim.work["lease_token"]}
 
 
 def _return(claim: ClaimedWork, reason: str | None) -> Conversation[ReleasedState]:
-    return leases.release(claim.workflow_id, claim.state, lease_token=claim.work["lease_token"], reason=reason)
+    return leases.release(**_of_holder(claim), reason=reason)

@@ -17,7 +17,7 @@ from dcf.client.exchange import (
     hand_out,
     hand_out_async,
 )
-from dcf.client.methods import Later, Method, making_later
+from dcf.client.methods import MadeLater, Method
 from dcf.client.serving import LentTools, Serving
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from dcf.steps.vocabulary import Flow
     from dcf.verbs.wording.sentences import Language
     from dcf.worker import TaskFunction
-else:
-    work = Later("dcf.client.steps.work")
-    claiming = making_later("dcf.client.claims", "claiming")
-    claiming_async = making_later("dcf.client.claims", "claiming_async")
 
 T = TypeVar("T")
 
@@ -90,7 +86,10 @@ class Client(_Clients):
         self._lend = lend
         self._servings: list[Serving] = []
 
-    claim_work = claiming(work.claim_work)
+    if TYPE_CHECKING:
+        claim_work = claiming(work.claim_work)
+    else:
+        claim_work = MadeLater("dcf.client.claims:claiming", "dcf.client.steps.work:claim_work")
 
     def close(self) -> None:
         """Stop what this client serves, and close its connections."""
@@ -141,7 +140,10 @@ class AsyncClient(_Clients):
         self._lend = lend
         self._servings: list[Serving] = []
 
-    claim_work = claiming_async(work.claim_work)
+    if TYPE_CHECKING:
+        claim_work = claiming_async(work.claim_work)
+    else:
+        claim_work = MadeLater("dcf.client.claims:claiming_async", "dcf.client.steps.work:claim_work")
 
     async def close(self) -> None:
         """Stop what this client serves, and close its connections."""

@@ -1,6 +1,6 @@
 """The steps of a client: a verb says step by step which tool to call, and gets each answer. It does no I/O.
 
-So each verb is written once (`derived/`, `steps/`), for the client that blocks and for the one that awaits. The
+So each verb is made once (`rows.py`, `steps/`), for the client that blocks and for the one that awaits. The
 drivers here carry the steps out, and put errors into the words of the interface; nothing here knows a tool, a
 transport or a run.
 """

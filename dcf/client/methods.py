@@ -6,13 +6,12 @@ is first asked for, and only then the module of its verb is imported, with the r
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial, update_wrapper
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from dcf.client.exchange import Conversation, Stream
 from dcf.client.failures import put_into_words
+from dcf.client.rows import named, read_rows, verb_of
 from dcf.errors import DcfError
 
 if TYPE_CHECKING:
@@ -66,42 +65,24 @@ def _with_similar_name(error: TypeError, verb: Callable[..., Any], arguments: Ma
     return error if unknown is None else TypeError(f"{error}.{near(unknown, known)}")
 
 
-@dataclass(frozen=True, slots=True)
-class LaterVerb:
-    """A verb by its name, whose module need not be imported yet."""
-
-    module: str
-    name: str
-
-    def found(self) -> Callable[..., Any]:
-        """Return the verb; its module is imported."""
-        # nosemgrep: nothing-of-a-caller-is-executed - only modules that are named in the source of the methods
-        verb: Callable[..., Any] = getattr(import_module(self.module), self.name)
-        return verb
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """Stands for a module of verbs that is not imported yet. Type checkers see the module itself in its place."""
-
-    module: str
-
-    def __getattr__(self, name: str) -> LaterVerb:
-        """Return a verb of the module."""
-        return LaterVerb(self.module, name)
-
-
 class _AtFirstUse:
     """Makes a method of a client's class when it is first asked for, and puts it into that class."""
 
     def __init__(self, verb: Callable[..., Any]) -> None:
-        self._verb = verb
+        self._get_verb: Callable[[], Callable[..., Any]] = lambda: verb
+
+    @classmethod
+    def later(cls, get_verb: Callable[[], Callable[..., Any]]) -> Self:
+        """Return the method of a verb that `get_verb` returns when it is needed."""
+        method = cls.__new__(cls)
+        method._get_verb = get_verb  # noqa: SLF001 - it is of this class
+        return method
 
     def __set_name__(self, _: type[Any], name: str) -> None:
         self._name = name
 
     def _bound(self, client: object, owner: type[Any], make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
-        method = make(self._verb.found() if isinstance(self._verb, LaterVerb) else self._verb)
+        method = make(self._get_verb())
         setattr(owner, self._name, method)
         return method.__get__(client, owner)
 
@@ -141,20 +122,16 @@ class Iteration(_AtFirstUse, Generic[P, T]):
         return self._bound(client, owner, _iterating)
 
 
-class _MadeLater(_AtFirstUse):
-    """A method that is made by a function whose module need not be imported yet."""
+class MadeLater(_AtFirstUse):
+    """A method that a function of its own makes of a verb; both are named as rows name them."""
 
-    def __init__(self, function: LaterVerb, verb: Callable[..., Any]) -> None:
-        super().__init__(verb)
-        self._function = function
+    def __init__(self, make: str, verb: str) -> None:
+        self._make = make
+        self._get_verb = partial(named, verb)
 
     def __get__(self, client: object, owner: type[Any]) -> Any:
-        return self._bound(client, owner, self._function.found())
-
-
-def making_later(module: str, name: str) -> Callable[[Callable[..., Any]], object]:
-    """Return what makes methods by a function of a module that is imported when the first of them is asked for."""
-    return partial(_MadeLater, LaterVerb(module, name))
+        """Return the method as the class of clients has it."""
+        return self._bound(client, owner, named(self._make))
 
 
 def _blocking(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,3 +164,11 @@ def described(method: F, verb: Callable[..., Any]) -> F:
     parameters = (own, *signature.parameters.values())
     method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return method
+
+
+def verb_methods() -> type[Any]:
+    """Return the class with a method for each verb, none of which is made yet."""
+    rows = read_rows()
+    kinds = {name: Iteration if row.get("is_list") else Method for name, row in rows.items()}
+    methods: dict[str, Any] = {name: kind.later(partial(verb_of, name, rows[name])) for name, kind in kinds.items()}
+    return type("VerbMethods", (), {"__doc__": "A method for each verb of dcf.", **methods})

@@ -1,6 +1,6 @@
 """The verbs of a client that read runs: the condition of one, its history, its end, and the list of all.
 
-As in `derived/` nothing here waits or sends. To follow a run, the client asks again with growing pauses, from the last
+As in `rows.py` nothing here waits or sends. To follow a run, the client asks again with growing pauses, from the last
 event that was seen. After a broken connection or a restart of the server, no event is lost or repeated.
 """
 

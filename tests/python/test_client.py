@@ -218,7 +218,7 @@ def _pages_of_two(*subject: Any, **arguments: Any) -> Any:
 def test_runs_are_listed_in_pages_that_are_read_as_needed(
     client: Client, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.client.derived.operations.call_pages", _pages_of_two)
+    monkeypatch.setattr("dcf.client.rows.call_pages", _pages_of_two)
     for number in range(5):
         client.start(EMPTY, workflow_id=f"{run_id}-{number}", tags=[run_id])
     listed = list(client.list(tag=run_id))

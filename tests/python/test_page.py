@@ -11,6 +11,7 @@ import pytest
 
 import dcf
 from dcf.client import Client, records
+from dcf.client.rows import read_rows
 from dcf.features.external import records as outside_records
 from dcf.tools.mcp.selection import select_tools
 from dcf.verbs.registry import TOOLS
@@ -108,6 +109,10 @@ def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
         if isinstance(call.args[1], ast.Constant)
         for argument in call.keywords
         if argument.arg is not None
+    } | {
+        (row["verb"], parameter.get("argument") or parameter["name"])
+        for row in read_rows().values()
+        for parameter in row.get("parameters", ())
     }
     select_tools((), read_only=False)  # which makes them known
     assert ("cancel_run", "reason") in sent

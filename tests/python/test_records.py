@@ -13,9 +13,10 @@ import pytest
 
 import dcf
 from dcf import client as package
-from dcf.client import AsyncClient, Client, calls, derived, records, steps, watching
+from dcf.client import AsyncClient, Client, arguments, records, steps, watching
 from dcf.client.failures import error_of
 from dcf.client.reading import read
+from dcf.client.rows import read_rows, verb_of
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.listing.runs import RunRow
 from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
@@ -102,25 +103,22 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 
 
 MODULES: Final = (
-    *(calls, watching),
-    *(
-        import_module(module.name)
-        for package in (derived, steps)
-        for module in iter_modules(package.__path__, f"{package.__name__}.")
-    ),
+    watching,
+    *(import_module(module.name) for module in iter_modules(steps.__path__, f"{steps.__name__}.")),
 )
-"""Where the verbs are."""
+"""Where the verbs are that take several calls."""
 
 
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
-    described = {
+    described: dict[str, Any] = {
         name: function
         for module in MODULES
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }
-    for part in ("call_tool", "call_pages", "pauses", "status_of"):
+    for part in ("pauses", "status_of"):
         del described[part]
+    described |= {name: verb_of(name, row) for name, row in read_rows().items() if "steps" not in row}
     assert set(described) == set(public_methods(Client)) - {"serve", "close"}
     for name, verb in described.items():
         method = getattr(CLIENT, name)
@@ -154,5 +152,7 @@ def test_everything_that_the_package_offers_is_there() -> None:
 
 
 def test_no_value_of_a_verb_is_of_any_type() -> None:
-    text = "".join(Path(str(module.__file__)).read_text("utf-8") for module in MODULES)
+    signatures = Path(str(arguments.__file__)).parent / "derived" / "methods.pyi"
+    texts = [path.read_text("utf-8") for path in (signatures, *(Path(str(module.__file__)) for module in MODULES))]
+    text = "".join(texts)
     assert re.findall(r"^    \w+: .*\bAny\b.*,$", text, re.MULTILINE) == []

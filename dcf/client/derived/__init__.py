@@ -1,1 +1,1 @@
-"""The methods of the clients for verbs, derived from their descriptions by `make verbs`; do not edit."""
+"""The methods of the clients as `make verbs` derives them: data for a process, signatures for type checkers."""
