@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from inspect import cleandoc, getdoc
 
+from dcf.cli.command_table import FUNCTIONS, named
 from dcf.cli.commands.derived import ON_PAGES, function_of
 from dcf.cli.wording import in_commands
 from dcf.verbs.description.row import CommandRow, Row
@@ -16,7 +17,9 @@ def table_source() -> str:
     """Return the file with the table."""
     specs = sorted(TOOLS.values(), key=lambda spec: place_of(spec.run.__module__))
     commands = {name: row for spec in specs for name, row in _commands(VERBS.get(spec.name))}
-    return json_source({"verbs": {spec.name: _row(spec) for spec in specs}, "commands": commands})
+    summaries = {name: _first_paragraph(getdoc(named(function)) or "") for name, function in FUNCTIONS.items()}
+    verbs = {spec.name: _row(spec) for spec in specs}
+    return json_source({"verbs": verbs, "commands": commands, "summaries": summaries})
 
 
 def place_of(module: str) -> tuple[str, bool, str]:
@@ -43,7 +46,11 @@ def _commands(verb: Verb | None) -> Iterator[tuple[str, CommandRow]]:
 def _command(verb: Verb, command: Command) -> CommandRow:
     function = function_of(command)
     own = (function and getdoc(function)) or cleandoc(command.summary or "")
-    summary = " ".join(own.partition("\n\n")[0].split()) if own else paged(verb.summary, ON_PAGES)
+    summary = _first_paragraph(own) if own else paged(verb.summary, ON_PAGES)
     is_documented = function is not None and getdoc(function) and not command.example
     worded_summary = in_commands(renamed(summary, lambda name: name if name not in VERBS else f"`{name}`"))
     return CommandRow(verb.name, worded_summary, command.function if is_documented else None)
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())

@@ -3,8 +3,8 @@
 The commands of every day are words alone. Each of the others is a noun and what is done with it: `dcf runs pause`. The
 same word does the same with every noun: `ls` lists, `show` reads what is named, `add` makes it, `delete` ends it.
 
-`dcf --help` prints this table, and a command imports its own module only (`command_group`). A test compares the table
-with the functions. A new command needs an entry here, or a description of its verb.
+`dcf --help` prints this table, and a command imports its own module only (`command_group`). A new command needs an
+entry here, or a description of its verb; `make verbs` then reads what help says of it.
 """
 
 import inspect
@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from dcf.verbs.description.table import COMMANDS
+from dcf.verbs.description.table import COMMANDS, SUMMARIES
 
 DAILY: Final[Mapping[str, str]] = {
     "run": "Run a workflow here, with a server and a worker for all Tasks",
@@ -123,165 +123,48 @@ NOUNS: Final[Mapping[str, Noun]] = {
 }
 """The first words of the commands of two words, in the order in which help lists them."""
 
-_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": (
-        "dcf.cli.running.run:run",
-        (
-            "Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker"
-            " process for all Tasks."
-        ),
-    ),
-    "show": (
-        "dcf.cli.reading.show:show",
-        "Show where a run stands: its states, who holds what until when, output or error.",
-    ),
-    "doctor": (
-        "dcf.cli.reading.show:doctor",
-        "Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform, lists.",
-    ),
-    "runs export": (
-        "dcf.cli.reading.export:export",
-        "Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at.",
-    ),
-    "runs timeline": (
-        "dcf.cli.reading.timelines:show_timeline",
-        "Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited.",
-    ),
-    "runs top": (
-        "dcf.cli.reading.top:top",
-        (
-            "Show the live runs, those that are stuck first, and the agents with what they hold; on a"
-            " terminal until Ctrl-C."
-        ),
-    ),
-    "watch": (
-        "dcf.cli.reading.watch:watch",
-        "Watch a run until it ends: a live table on a terminal, elsewhere a line for each change.",
-    ),
-    "projects index": (
-        "dcf.cli.features.project_files:index",
-        "Index the text files of a project's directories on this machine, in place of those indexed before.",
-    ),
-    "runs trace": (
-        "dcf.cli.reading.traces:trace",
-        "Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel.",
-    ),
-    "store audit": (
-        "dcf.cli.commands.audit:audit",
-        "List who changed agents, skills, files, documents and API keys, and what was refused, newest first.",
-    ),
-    "runs prune": (
-        "dcf.cli.features.retention:prune",
-        "Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept.",
-    ),
-    "workflows language": (
-        "dcf.cli.reading.language:language",
-        "Show how a workflow is written, on one page: examples that are valid, data, agents, limits.",
-    ),
-    "validate": (
-        "dcf.cli.reading.language:validate",
-        "Check a workflow without running it: its form, its imports, the agents and skills it names, every ASL rule.",
-    ),
-    "simulate": (
-        "dcf.cli.reading.language:simulate",
-        "Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.",
-    ),
-    "compile": (
-        "dcf.cli.commands.compiling:compile_file",
-        (
-            "Print the workflow document that a flow becomes: Amazon States Language with JSONata,"
-            " complete without the file."
-        ),
-    ),
-    "graph": (
-        "dcf.cli.reading.graphs:graph",
-        "Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.",
-    ),
-    "init": (
-        "dcf.cli.commands.init:init",
-        "Make a directory with a new workflow: a flow in Python, an input, tests, a README, and AGENTS.md.",
-    ),
-    "catalogue load": (
-        "dcf.cli.features.catalogue:load",
-        "Load the definitions of a directory: Markdown with front matter, and jobs.",
-    ),
-    "agents tools": (
-        "dcf.cli.commands.reference:tools",
-        "List the tools with the scope each needs, or print their reference.",
-    ),
-    "host": (
-        "dcf.cli.processes.host:host",
-        "Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.",
-    ),
-    "serve": (
-        "dcf.cli.processes.servers:serve",
-        "Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.",
-    ),
-    "worker": (
-        "dcf.cli.processes.servers:worker",
-        "Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.",
-    ),
-    "store pulse": (
-        "dcf.cli.processes.servers:pulse",
-        "Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well.",
-    ),
-    "workflows stub": (
-        "dcf.cli.processes.stub:stub",
-        "Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service.",
-    ),
-    "agents local": (
-        "dcf.cli.processes.local:local",
-        "Serve an agent on this machine: the tools of a dcf server, and what needs the disk.",
-    ),
-    "web": (
-        "dcf.cli.processes.web:web",
-        (
-            "Serve the web page: runs, and each run's picture, states and events. It changes nothing"
-            " without --allow-actions."
-        ),
-    ),
-    "keys add": ("dcf.cli.commands.keys:add", "Make a key and print it, this once: only its digest is stored."),
-    "keys show": (
-        "dcf.cli.commands.keys:show",
-        "Show one key: what it may do, its quotas, and how much of them is used.",
-    ),
-    "keys ls": ("dcf.cli.commands.keys:list_keys", "List the keys, oldest first, without the keys themselves."),
-    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key permanently, at every server at once."),
-    "skills generate": (
-        "dcf.cli.commands.skills:generate",
-        "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.",
-    ),
-    "skills validate": (
-        "dcf.cli.commands.skills:validate",
-        "Check sources, or one manifest, without writing anything. Each problem is one line with its place.",
-    ),
-    "skills ls": (
-        "dcf.cli.commands.skills:list_skills",
-        "List the generated manifests that planners can choose from: of DCF_MANIFESTS_DIR, or of the server in use.",
-    ),
-    "context show": (
-        "dcf.cli.commands.contexts:show",
-        "Say which place commands work on, and why: this machine, or a server by URL and key.",
-    ),
-    "context add": ("dcf.cli.commands.contexts:add", "Add a server by its URL and an API key. No call is made."),
-    "context use": (
-        "dcf.cli.commands.contexts:use",
-        "Choose the place that commands work on where nothing else says so; `local` is this machine.",
-    ),
-    "context ls": (
-        "dcf.cli.commands.contexts:list_contexts",
-        "List the contexts, `local` first; a star stands before the one in use.",
-    ),
-    "context rm": (
-        "dcf.cli.commands.contexts:remove",
-        "Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays.",
-    ),
-    "store move": (
-        "dcf.cli.commands.store:move",
-        "Move all documents of this Redis to another form, while no process of dcf uses it.",
-    ),
+FUNCTIONS: Final[Mapping[str, str]] = {
+    "run": "dcf.cli.running.run:run",
+    "show": "dcf.cli.reading.show:show",
+    "doctor": "dcf.cli.reading.show:doctor",
+    "runs export": "dcf.cli.reading.export:export",
+    "runs timeline": "dcf.cli.reading.timelines:show_timeline",
+    "runs top": "dcf.cli.reading.top:top",
+    "watch": "dcf.cli.reading.watch:watch",
+    "projects index": "dcf.cli.features.project_files:index",
+    "runs trace": "dcf.cli.reading.traces:trace",
+    "store audit": "dcf.cli.commands.audit:audit",
+    "runs prune": "dcf.cli.features.retention:prune",
+    "workflows language": "dcf.cli.reading.language:language",
+    "validate": "dcf.cli.reading.language:validate",
+    "simulate": "dcf.cli.reading.language:simulate",
+    "compile": "dcf.cli.commands.compiling:compile_file",
+    "graph": "dcf.cli.reading.graphs:graph",
+    "init": "dcf.cli.commands.init:init",
+    "catalogue load": "dcf.cli.features.catalogue:load",
+    "agents tools": "dcf.cli.commands.reference:tools",
+    "host": "dcf.cli.processes.host:host",
+    "serve": "dcf.cli.processes.servers:serve",
+    "worker": "dcf.cli.processes.servers:worker",
+    "store pulse": "dcf.cli.processes.servers:pulse",
+    "workflows stub": "dcf.cli.processes.stub:stub",
+    "agents local": "dcf.cli.processes.local:local",
+    "web": "dcf.cli.processes.web:web",
+    "keys add": "dcf.cli.commands.keys:add",
+    "keys show": "dcf.cli.commands.keys:show",
+    "keys ls": "dcf.cli.commands.keys:list_keys",
+    "keys revoke": "dcf.cli.commands.keys:revoke",
+    "skills generate": "dcf.cli.commands.skills:generate",
+    "skills validate": "dcf.cli.commands.skills:validate",
+    "skills ls": "dcf.cli.commands.skills:list_skills",
+    "context show": "dcf.cli.commands.contexts:show",
+    "context add": "dcf.cli.commands.contexts:add",
+    "context use": "dcf.cli.commands.contexts:use",
+    "context ls": "dcf.cli.commands.contexts:list_contexts",
+    "context rm": "dcf.cli.commands.contexts:remove",
+    "store move": "dcf.cli.commands.store:move",
 }
-"""The function of each command that is none of a verb, and its summary."""
+"""The function of each command that is none of a verb."""
 
 
 _WATCHED: Final = frozenset(
@@ -341,8 +224,8 @@ class ListedCommand(NamedTuple):
 
 def rows() -> Iterator[ListedCommand]:
     """Return all commands, in no order."""
-    for name, (function, summary) in _COMMANDS.items():
-        yield ListedCommand(name, summary, function)
+    for name, function in FUNCTIONS.items():
+        yield ListedCommand(name, SUMMARIES[name], function)
     for name, command in COMMANDS.items():
         yield ListedCommand(name, command.summary, command.function, command.verb)
 

@@ -1,4 +1,4 @@
-"""A row for each verb, and for each command of one. `make verbs` derives the data from the descriptions.
+"""A row for each verb, and for each command. `make verbs` derives the data from descriptions and docstrings.
 
 Every command reads it, so it must not import a verb.
 """
@@ -15,3 +15,6 @@ _TABLE: Final = load(Path(__file__).with_suffix(".json").read_bytes())
 TABLE: Final[Mapping[str, Row]] = {name: Row(**row) for name, row in _TABLE["verbs"].items()}
 
 COMMANDS: Final[Mapping[str, CommandRow]] = {name: CommandRow(**row) for name, row in _TABLE["commands"].items()}
+
+SUMMARIES: Final[Mapping[str, str]] = _TABLE["summaries"]
+"""What help says of the commands that are none of a verb."""
