@@ -4,27 +4,19 @@ It names the documents to read, and the pure decision about them (`core/completi
 not make decisions or send Redis commands.
 """
 
-import secrets
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core.completing import conclusion
 from dcf.core.completing.conclusion import Conclusion
 from dcf.core.definitions import needs
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.decision import ReadSet, Snapshot
+from dcf.core.documents.operations import RunDecision
 from dcf.core.documents.premises import Premise, resting_on, with_premise
-from dcf.core.documents.refusals import unless_full
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
+from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
-from dcf.values.refusal import Refusal
-
-if TYPE_CHECKING:
-    from dcf.store.transaction.runs import Committed
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Outside:
@@ -32,8 +24,6 @@ class Outside:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._transactions = plane.transactions
-        self._follow_ups = plane.follow_ups
 
     def conclude(
         self,
@@ -50,12 +40,7 @@ class Outside:
         If there is a premise and it does not hold, nothing is written.
         """
         wish = replace(wish, state=self._plane.path(workflow_id, wish.state))
-        request = RunRequest(
-            verb=verb,
-            request_id=secrets.token_hex(8) if request_id is None else request_id,
-            reason=reason,
-            arguments=wish.arguments(),
-        )
+        request = run_request(verb, reason, request_id, wish.arguments())
 
         def reads(run: Run) -> ReadSet:
             needed = replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,))
@@ -63,10 +48,8 @@ class Outside:
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
             ended = partial(conclusion.conclude, snapshot, request, wish, run.definition, run.context)
-            decision = resting_on(premise, snapshot, ended)
-            full = None if decision.changes is None or wish.failed else unless_full(current_account())
-            return decision if full is None else Decision(answer=full)
+            return resting_on(premise, snapshot, ended)
 
-        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decide, wish.state)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
+        return self._plane.operations.by_definition(
+            workflow_id, reads, decide if wish.failed else within_quota(decide), wish.state
+        )

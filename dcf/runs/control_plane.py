@@ -35,6 +35,7 @@ from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
 from dcf.runs.limiting import LeaseLimits
+from dcf.runs.operating import Operations
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.store.access.authors import current_account, current_author
 from dcf.store.lists.index import RunIndex
@@ -71,6 +72,7 @@ class ControlPlane:
         self._index = index
         self.transactions = Transactions(store)
         self.follow_ups = FollowUps(self.transactions, items)
+        self.operations = Operations(self.transactions, self.follow_ups)
         self._claims = Claims(self.transactions, self._acquire)
         self._known = KnownReady()
 

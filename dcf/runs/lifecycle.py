@@ -6,30 +6,26 @@ Each names the documents that it reads and the pure decision about them (`core/l
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from dcf.asl.machine import Task
 from dcf.core.completing import resolving
 from dcf.core.completing.resolving import Resolve
 from dcf.core.definitions import needs
-from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.premises import Premise, resting_on, with_premise
-from dcf.core.documents.refusals import unless_full
 from dcf.core.lifecycle import halting
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.store.connection.reserve import frees_memory
-from dcf.store.transaction.runs import Committed
 from dcf.values.identifiers import check_agents
 from dcf.values.records import replace
-from dcf.values.refusal import Refusal
 
 _ALL: Final = 1_000_000
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Lifecycle:
@@ -40,8 +36,6 @@ class Lifecycle:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._transactions = plane.transactions
-        self._follow_ups = plane.follow_ups
 
     @frees_memory
     def cancel(
@@ -64,7 +58,7 @@ class Lifecycle:
         reads = with_premise(ReadSet(run_receipts=(request.key,)), premise)
         answer = self._on_run(workflow_id, reads, request, decide)
         if isinstance(answer, RunAnswer):
-            self._follow_ups.skip_unreached(workflow_id)  # an earlier cancel may have died before this
+            self._plane.follow_ups.skip_unreached(workflow_id)  # an earlier cancel may have died before this
         return answer
 
     def pause(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
@@ -102,11 +96,10 @@ class Lifecycle:
             tasks = {place.name} if isinstance(place.state, Task) else set()
             check_agents({place.name: list(wish.agents)}, tasks, name="agents")
         request = run_request("resolve_state", reason, request_id, wish.arguments())
-        committed = self._resolved(workflow_id, request, wish)
-        self._follow_ups.after(workflow_id, committed)
-        if isinstance(committed.answer, RunAnswer) and wish.agents and "/" in wish.state:
+        answer = self._resolved(workflow_id, request, wish)
+        if isinstance(answer, RunAnswer) and wish.agents and "/" in wish.state:
             self._plane.announce_again(workflow_id, (place.name,))  # the other iterations
-        return committed.answer
+        return answer
 
     def _is_inside(self, workflow_id: str, name: str) -> bool:
         """Return True for the name of a Task inside a Parallel or Map; states of the workflow itself go by path."""
@@ -122,16 +115,15 @@ class Lifecycle:
             self._plane.announce_again(workflow_id, (wish.state,))
         return answer
 
-    def _resolved(self, workflow_id: str, request: RunRequest, wish: Resolve) -> Committed[Operated]:
+    def _resolved(self, workflow_id: str, request: RunRequest, wish: Resolve) -> Operated:
         def reads(run: Run) -> ReadSet:
             return replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,), whole_meta=True)
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = resolving.resolve(snapshot, request, wish, run.definition, run.context)
-            full = unless_full(current_account()) if decision.changes is not None and wish.how == "output" else None
-            return decision if full is None else Decision(answer=full)
+            return resolving.resolve(snapshot, request, wish, run.definition, run.context)
 
-        return self._transactions.by_definition(workflow_id, reads, decide, wish.state)
+        decided = within_quota(decide) if wish.how == "output" else decide
+        return self._plane.operations.by_definition(workflow_id, reads, decided, wish.state)
 
     def _on_run(
         self,
@@ -140,7 +132,4 @@ class Lifecycle:
         request: RunRequest,
         decide: Callable[[Snapshot, RunRequest], RunDecision],
     ) -> Operated:
-        committed = self._transactions.on_run(workflow_id, reads, lambda snapshot: decide(snapshot, request))
-        self._follow_ups.after(workflow_id, committed)
-        assert not isinstance(committed.answer, More), "these decisions know what they read"
-        return committed.answer
+        return self._plane.operations.on_run(workflow_id, reads, lambda snapshot: decide(snapshot, request))

@@ -80,8 +80,7 @@ class RunRetrying:
         self, workflow_id: str, run: Run, halt: Halt, request: RunRequest
     ) -> "Committed[Retried | _OtherEnd]":
         def decide(run: Run, snapshot: Snapshot) -> "Decision[Retried | More | _OtherEnd]":
-            assert snapshot.meta is not None, "on_run() raises for a run that does not exist"
-            if not run.is_that_of(snapshot.meta) or retrying.is_outdated(snapshot, halt, request):
+            if not run.is_that_of(snapshot.existing_meta) or retrying.is_outdated(snapshot, halt, request):
                 return Decision(answer=_OtherEnd())
             return retrying.retry(snapshot, halt, request, run.definition, run.context)
 

@@ -53,8 +53,7 @@ def conclude(
 
 def why_not(snapshot: Snapshot, state: str, epoch: int) -> Refusal | None:
     """Return why the visit of a state that has this epoch cannot be concluded; None if it waits."""
-    meta, doc = snapshot.meta, snapshot.states[state]
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc = snapshot.existing_meta, snapshot.states[state]
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if doc.status.is_terminal:

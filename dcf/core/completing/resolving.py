@@ -92,8 +92,7 @@ def wish_of(
 @decided_once
 def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
     """Assign a Task by its name before control reaches it, or in all iterations of the Map around it."""
-    meta = snapshot.meta
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta = snapshot.existing_meta
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=refusals.run_over(meta.status))
     answer: dict[str, Json] = {
@@ -124,8 +123,7 @@ def resolve(
 
 
 def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refusal | None:
-    meta, doc = snapshot.meta, snapshot.states[wish.state]
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     if meta.status is not RunStatus.RUNNING:
         return refusals.run_over(meta.status)
     if definition.units is not None:

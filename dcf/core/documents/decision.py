@@ -182,6 +182,12 @@ class Snapshot:
     other: "Snapshot | None" = None
     """The documents that were read of another run; None if none were."""
 
+    @property
+    def existing_meta(self) -> Meta:
+        """The same as `meta`, for callers that know that the run exists: its readers have checked that."""
+        assert self.meta is not None, "a run is read before anything is decided about it"
+        return self.meta
+
     def part(self, part: Part[Any, Seen, Any]) -> Seen | None:
         """Return what was read of a part of the run; None if it was not read."""
         return self.parts.get(part)

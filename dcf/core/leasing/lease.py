@@ -90,7 +90,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
 
     A run may have been finalized without its open states. Their documents still have a lease, which holds no more.
     """
-    doc, meta = snapshot.states[request.state], _meta(snapshot)
+    doc, meta = snapshot.states[request.state], snapshot.existing_meta
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
     is_holder = is_holder or (request.regains and doc.lease.is_regained_by(request.key, request.owner, snapshot.now))
     if is_holder and meta.status is RunStatus.RUNNING and not doc.status.is_terminal:
@@ -106,7 +106,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
 def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     """Extend the holder's lease. Idempotent."""
     doc, now = snapshot.states[request.state], snapshot.now
-    refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
+    refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
     if refusal is None and _owner_differs(doc, request.owner):
         refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
     if refusal is None and request.reject_if_expired and not (doc.lease.is_live(now) or doc.lease.awaits_sign):
@@ -136,7 +136,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     if _is_clear(snapshot, doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
     if not request.force:
-        refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
+        refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
         if refusal is None and _owner_differs(doc, request.owner):
             refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
@@ -228,7 +228,7 @@ def _granted_before(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Deci
         state=request.state,
         doc=after,
         given=snapshot.inputs.get(request.state),
-        entry_epoch=entry_epoch_of(request.state, snapshot.states.get, _meta(snapshot)),
+        entry_epoch=entry_epoch_of(request.state, snapshot.states.get, snapshot.existing_meta),
     )
     if after is doc:
         return Decision(answer=answer)
@@ -264,7 +264,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             state=request.state,
             doc=taken,
             given=snapshot.inputs.get(request.state),
-            entry_epoch=entry_epoch_of(request.state, snapshot.states.get, _meta(snapshot)),
+            entry_epoch=entry_epoch_of(request.state, snapshot.states.get, snapshot.existing_meta),
         ),
         changes=WriteSet(
             states={request.state: taken},
@@ -377,8 +377,3 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
     return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
-
-
-def _meta(snapshot: Snapshot) -> Meta:
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return snapshot.meta

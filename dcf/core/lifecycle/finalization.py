@@ -160,9 +160,8 @@ def _cancelled(doc: StateDoc, now: int, *, run_over: bool) -> StateDoc:
 
 def _final_status(snapshot: Snapshot, closed: Mapping[str, StateDoc], request: Finalize) -> RunStatus:
     """Return the status the run ended with; for a run still open: failed, cancelled, or partial if states stay open."""
-    assert snapshot.meta is not None, "checked by the caller"
-    if snapshot.meta.status is not RunStatus.RUNNING:
-        return snapshot.meta.status
+    if snapshot.existing_meta.status is not RunStatus.RUNNING:
+        return snapshot.existing_meta.status
     final = _of_the_workflow({**snapshot.states, **closed}).values()
     if any(doc.status is Status.FAILED for doc in final):
         return RunStatus.FAILED

@@ -10,7 +10,7 @@ timeouts, retry times and Waits continue (docs/decisions/execution/operating.md)
 from collections.abc import Mapping
 
 from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Snapshot, WriteSet
-from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.model import RunStatus
 from dcf.core.documents.notices import NoticeKind, tell_parent
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
@@ -27,7 +27,7 @@ RESUMED = "resumed"
 @decided_once
 def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     """End the run now. Cancelling a cancelled run has no effect; a run that ended otherwise is not cancelled."""
-    meta, now = _meta(snapshot), snapshot.now
+    meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is RunStatus.CANCELLED:
         return _answer(now, {"run_status": meta.status.value, "hint": _CANCELLED})
     if meta.status is not RunStatus.RUNNING:
@@ -51,7 +51,7 @@ def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 @decided_once
 def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     """Grant no lease until the run is resumed. A paused run stays as it is."""
-    meta, now = _meta(snapshot), snapshot.now
+    meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     since = (snapshot.meta_document or {}).get("paused_at") if meta.is_paused else to_text(now)
@@ -69,7 +69,7 @@ def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 @decided_once
 def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     """Let a paused run continue, and announce what can be taken. A run that is not paused stays as it is."""
-    meta, now = _meta(snapshot), snapshot.now
+    meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     if not meta.is_paused:
@@ -85,11 +85,6 @@ def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 def _answer(now: int, answer: Mapping[str, Json]) -> RunDecision:
     """Return an answer without changes."""
     return Decision(answer=RunAnswer(answer=answer, at=now))
-
-
-def _meta(snapshot: Snapshot) -> Meta:
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return snapshot.meta
 
 
 _CANCELLED = (

@@ -23,27 +23,25 @@ _RELEASED: Final = "The run continues where it was; `explain_run` says what it w
 
 def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blocker]:
     """Put the run on hold because these processes died while they evaluated expressions of a state."""
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     blocker = Blocker(issue=KILLED_PROCESS, text=_text_of(state, deaths), since=snapshot.now)
-    if snapshot.meta.hold is not None or snapshot.meta.status is not RunStatus.RUNNING:
-        return Decision(answer=snapshot.meta.hold or blocker)
+    if snapshot.existing_meta.hold is not None or snapshot.existing_meta.status is not RunStatus.RUNNING:
+        return Decision(answer=snapshot.existing_meta.hold or blocker)
     writes = WriteSet()
-    block(writes, snapshot.meta, blocker, _AUTHOR)
+    block(writes, snapshot.existing_meta, blocker, _AUTHOR)
     return Decision(answer=blocker, changes=writes)
 
 
 @decided_once
 def release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> RunDecision:
     """Release a held run, and forget the deaths. The open states must have been read."""
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if not may_release:
         return Decision(answer=only_operators_release())
     writes = WriteSet(absolved=True)
-    unblock(writes, snapshot, snapshot.meta, KILLED_PROCESS, **request.told())
+    unblock(writes, snapshot, snapshot.existing_meta, KILLED_PROCESS, **request.told())
     writes.sooner.update({path: snapshot.now for path, doc in snapshot.states.items() if doc.kind is not None})
     document = snapshot.meta_document or {}
     answer = {
-        "run_status": snapshot.meta.status.value,
+        "run_status": snapshot.existing_meta.status.value,
         "retried": document.get("retried") or 0,
         "states": sorted(snapshot.states)[:_MOST_NAMED],
         "hint": _RELEASED,

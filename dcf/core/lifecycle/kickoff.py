@@ -17,8 +17,7 @@ from dcf.values.refusal import Refusal
 
 def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> Decision[Owed | Refusal]:
     """Queue a notification for every claimable state. The first call also restarts the run's timeout."""
-    meta, now = snapshot.meta, snapshot.now
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(meta.status))
     refused = no_leases(meta)

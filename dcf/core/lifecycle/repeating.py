@@ -54,8 +54,7 @@ def request_to_rerun(of: str, rerun: Rerun, request_id: str) -> RunRequest:
 
 def repeated(snapshot: Snapshot, of: str, rerun: Rerun, definition: Definition) -> Create | Refusal:
     """Return the wish to create the new run, or why it cannot begin where it should."""
-    document, meta = snapshot.meta_document or {}, snapshot.meta
-    assert meta is not None, "the run was read"
+    document, meta = snapshot.meta_document or {}, snapshot.existing_meta
     if definition.units is not None:
         return cannot_rerun("The run grew unit by unit; nothing says how it would grow again.", _OPEN_ANOTHER)
     begin = None if rerun.from_state is None else _beginning(snapshot, rerun.from_state, definition)

@@ -82,8 +82,7 @@ def retry(
 
 def is_outdated(snapshot: Snapshot, halt: Halt, request: RunRequest) -> bool:
     """Return True if the run can be retried, but was retried or ended again since the plan was made."""
-    document, meta = snapshot.meta_document or {}, snapshot.meta
-    assert meta is not None, "the run exists"
+    document, meta = snapshot.meta_document or {}, snapshot.existing_meta
     if snapshot.run_receipts.get(request.key) is not None or unless_retryable(document, meta.status) is not None:
         return False
     return bool(document.get("finished_at") != halt.finished_at)
@@ -92,9 +91,8 @@ def is_outdated(snapshot: Snapshot, halt: Halt, request: RunRequest) -> bool:
 def _retry(
     snapshot: Snapshot, halt: Halt, request: RunRequest, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    assert snapshot.meta is not None, "the run exists"
     document, plan = snapshot.meta_document or {}, halt.plan
-    refusal = unless_retryable(document, snapshot.meta.status) or unless_lost(plan, definition)
+    refusal = unless_retryable(document, snapshot.existing_meta.status) or unless_lost(plan, definition)
     if refusal is not None:
         return Decision(answer=refusal)
     now, epoch = snapshot.now, max(snapshot.now, halt.epoch + 1)
@@ -103,7 +101,7 @@ def _retry(
     step = Transition(
         now=now,
         epoch=epoch,
-        meta=replace(snapshot.meta, status=RunStatus.RUNNING, is_started=True),
+        meta=replace(snapshot.existing_meta, status=RunStatus.RUNNING, is_started=True),
         stateful=definition.stateful,
         revisits=True,
         visited_before=_before(snapshot, halt),

@@ -122,8 +122,7 @@ class Diagnosis:
         return with_child(finding, why)
 
     def _facts(self, workflow_id: str, signs: RunSigns, definition: Definition | str) -> Facts:
-        meta = signs.snapshot.meta
-        assert meta is not None, "the caller has looked"
+        meta = signs.snapshot.existing_meta
         return Facts(
             workflow_id=workflow_id,
             now=signs.snapshot.now,

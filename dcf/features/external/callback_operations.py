@@ -6,15 +6,14 @@ genuine gets no answer about a run, not even whether it exists. This module must
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from dcf.core.completing.waiting_refusals import task_token_unknown
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.operations import RunDecision
 from dcf.core.documents.usage import UsageReport
 from dcf.errors import UnknownRun
 from dcf.features.external import callbacks
@@ -22,17 +21,14 @@ from dcf.features.external.callbacks import Callback
 from dcf.features.webhooks.operations import Offers
 from dcf.features.webhooks.tokens import WorkToken
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.values.json_text import Json
 from dcf.values.records import record
-from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import TaskToken, read_task_token
 
 if TYPE_CHECKING:
     from dcf.store.transaction.runs import Committed
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Callbacks:
@@ -104,11 +100,10 @@ class Callbacks:
             return replace(needed, agents=tuple(dict.fromkeys((*needed.agents, *charged))))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = callbacks.conclude(snapshot, request, came, run.definition, run.context)
-            full = None if decision.changes is None or came.failed else unless_full(current_account())
-            return decision if full is None else Decision(answer=full)
+            return callbacks.conclude(snapshot, request, came, run.definition, run.context)
 
-        done: Committed[Operated] = self._transactions.by_definition(token.workflow_id, reads, decide, token.state)
+        decided = decide if came.failed else within_quota(decide)
+        done: Committed[Operated] = self._transactions.by_definition(token.workflow_id, reads, decided, token.state)
         if came.usage is not None and self._plane.after_usage is not None:
             self._plane.after_usage(token.workflow_id)
         self._follow_ups.after(token.workflow_id, done)

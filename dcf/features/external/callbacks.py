@@ -14,7 +14,7 @@ from dcf.core.completing.waiting_refusals import task_token_outdated, task_token
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_CALLBACK, output_refusal
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
-from dcf.core.documents.model import Meta, RunStatus, StateDoc
+from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.attention import latest_look
@@ -64,7 +64,7 @@ def beat(snapshot: Snapshot, token: TaskToken, context: RunContext) -> RunDecisi
     refusal = _why_not(snapshot, token) if token.is_made_with(context.secret) else task_token_unknown()
     if refusal is not None:
         return Decision(answer=refusal)
-    doc, meta, now = snapshot.states[token.state], _meta(snapshot), snapshot.now
+    doc, meta, now = snapshot.states[token.state], snapshot.existing_meta, snapshot.now
     if not doc.waits_outside and doc.lease.token is None:
         return Decision(answer=_alive(doc, token, now))  # no heartbeat is due before an agent takes it
     alive = replace(doc, lease=replace(doc.lease, ts=now))
@@ -114,7 +114,7 @@ def _conclude(
 
 def _why_not(snapshot: Snapshot, token: TaskToken) -> Refusal | None:
     """Return why the token serves no more; None if its visit of the state is open."""
-    meta, doc = _meta(snapshot), snapshot.states[token.state]
+    meta, doc = snapshot.existing_meta, snapshot.states[token.state]
     if meta.status is not RunStatus.RUNNING:
         return task_token_outdated(token.state, f"its run is {meta.status.value}")
     if doc.status.is_terminal:
@@ -122,11 +122,6 @@ def _why_not(snapshot: Snapshot, token: TaskToken) -> Refusal | None:
     if doc.visit is None or str(doc.visit) != token.visit:
         return task_token_outdated(token.state, "the state was retried or entered again")
     return None
-
-
-def _meta(snapshot: Snapshot) -> Meta:
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return snapshot.meta
 
 
 _ALIVE: Final = "Send the next heartbeat before heartbeat_due, or end the state with `send_task_success`."

@@ -4,29 +4,25 @@ It looks which state waits, and has the pure decision of `features/external/sign
 began or ceased to wait meanwhile, it looks again. This module must not decide.
 """
 
-import secrets
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from dcf.asl.tasks.signals import NAME_RULE, is_signal_name
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.operations import RunDecision, RunRequest
 from dcf.core.documents.signals import NO_SIGNALS
-from dcf.errors import InvalidArgument, UnknownRun
+from dcf.errors import InvalidArgument
 from dcf.features.external import signalling
 from dcf.features.external.signalling import MOVED, Signal
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
+from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.store.transaction.runs import Committed
 from dcf.values.json_text import Json
-from dcf.values.refusal import Refusal
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 _MOST_TRIES: Final = 20
 _AT_ONCE: Final = 500
@@ -39,6 +35,7 @@ class SignalSending:
     def __init__(self, plane: ControlPlane) -> None:
         self._transactions = plane.transactions
         self._follow_ups = plane.follow_ups
+        self._operations = plane.operations
         self._store = plane.transactions.store
 
     def send(
@@ -54,12 +51,7 @@ class SignalSending:
         if not is_signal_name(name):
             raise InvalidArgument("name is no name of a signal.", NAME_RULE)
         signal = Signal(name=name, payload=payload)
-        request = RunRequest(
-            verb="send_signal",
-            request_id=secrets.token_hex(8) if request_id is None else request_id,
-            reason=reason,
-            arguments=signal.arguments(),
-        )
+        request = run_request("send_signal", reason, request_id, signal.arguments())
         answer: Operated = MOVED
         for _ in range(_MOST_TRIES):
             committed = self._sent(workflow_id, request, signal)
@@ -70,9 +62,7 @@ class SignalSending:
         return answer
 
     def _sent(self, workflow_id: str, request: RunRequest, signal: Signal) -> Committed[Operated]:
-        seen = self._store.read(workflow_id, ReadSet(signals=True))  # before the states: see `Signals.waits`
-        if seen.meta is None:
-            raise UnknownRun(workflow_id)
+        seen = self._operations.read(workflow_id, ReadSet(signals=True))  # before the states: see `Signals.waits`
         waits = self._waiting(workflow_id, signal.name)
 
         def reads(run: Run) -> ReadSet:
@@ -82,14 +72,11 @@ class SignalSending:
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
             if waits is None:
                 looked = (seen.signals or NO_SIGNALS).waits
-                decision = signalling.keep(snapshot, request, signal, looked, run.definition)
-            else:
-                decision = signalling.deliver(snapshot, request, signal, waits, run.definition, run.context)
-            full = None if decision.changes is None else unless_full(current_account())
-            return decision if full is None else Decision(answer=full)
+                return signalling.keep(snapshot, request, signal, looked, run.definition)
+            return signalling.deliver(snapshot, request, signal, waits, run.definition, run.context)
 
         paths = () if waits is None else (waits[0],)
-        return self._transactions.by_definition(workflow_id, reads, decide, *paths)
+        return self._transactions.by_definition(workflow_id, reads, within_quota(decide), *paths)
 
     def _waiting(self, workflow_id: str, name: str) -> tuple[str, int] | None:
         """Return the state that has waited for the signal for longest, with its epoch; None if none waits."""

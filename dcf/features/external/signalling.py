@@ -156,8 +156,7 @@ def _signals(snapshot: Snapshot) -> Signals:
 
 
 def _status(snapshot: Snapshot) -> RunStatus:
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return snapshot.meta.status
+    return snapshot.existing_meta.status
 
 
 _KEPT: Final = "No state waits for it yet; the next one that does takes it. Signals of one name are taken in order."

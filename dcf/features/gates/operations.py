@@ -4,15 +4,14 @@ This module must not decide or send Redis commands.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from dcf.core.definitions import needs
 from dcf.core.definitions.briefs import instructions_of, shows_input
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import Meta, RunStatus
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.operations import RunDecision, RunRequest
 from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
 from dcf.features.gates.consequences import GateCase, gates_of
@@ -23,18 +22,13 @@ from dcf.features.gates.storage import GateLists, WaitingState, place_of
 from dcf.features.gates.submitting import case_of
 from dcf.features.gates.verdicts import Ruling
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import replace
-from dcf.values.refusal import Refusal
 
-if TYPE_CHECKING:
-    from dcf.store.transaction.runs import Committed
-
-Operated: TypeAlias = RunAnswer | Refusal
 Decide: TypeAlias = Callable[[Run, Snapshot], RunDecision]
 
 
@@ -44,8 +38,6 @@ class Gates:
     def __init__(self, plane: ControlPlane, lists: GateLists) -> None:
         self._lists = lists
         self._plane = plane
-        self._transactions = plane.transactions
-        self._follow_ups = plane.follow_ups
         self._store = plane.transactions.store
 
     def decide(
@@ -85,13 +77,8 @@ class Gates:
         paths = tuple(path for path in paths if run.definition.gates_of(path))
         shown_paths = paths if contents else ()
         briefed = tuple(path for path in shown_paths if shows_input(run.definition, path))
-        snapshot = self._store.read(
-            workflow_id,
-            ReadSet(states=with_scopes(paths), parts=RECORDS.wanted(paths), outputs=shown_paths, briefed=briefed),
-        )
-        if snapshot.meta is None:
-            raise UnknownRun(workflow_id)
-        shown = fenced(snapshot)
+        reads = ReadSet(states=with_scopes(paths), parts=RECORDS.wanted(paths), outputs=shown_paths, briefed=briefed)
+        shown = fenced(self._plane.operations.read(workflow_id, reads))
         return [
             case_of(shown, path, run.definition, shown.outputs.get(path))
             for path in paths
@@ -135,7 +122,7 @@ class Gates:
 
     def _case(self, waiting_state: WaitingState) -> GateCase | None:
         try:
-            definition = self._transactions.run(waiting_state.workflow_id).definition
+            definition = self._plane.run(waiting_state.workflow_id).definition
         except UnknownRun:  # it was deleted meanwhile
             return None
         return GateCase(
@@ -171,14 +158,7 @@ class Gates:
         def reads(run: Run) -> ReadSet:
             return replace(needs.to_end(run.definition, path), run_receipts=(request.key,))
 
-        def guarded(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = decide(run, snapshot)
-            full = None if decision.changes is None else unless_full(current_account())
-            return decision if full is None else Decision(answer=full)
-
-        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, guarded, path)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
+        return self._plane.operations.by_definition(workflow_id, reads, within_quota(decide), path)
 
 
 def _is_plain(case: GateCase) -> bool:

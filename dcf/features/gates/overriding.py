@@ -56,8 +56,7 @@ def override(
 
 
 def _override(snapshot: Snapshot, wish: Override, definition: Definition, context: Mapping[str, Json]) -> RunDecision:
-    meta, doc = snapshot.meta, snapshot.states[wish.state]
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     if doc.status.is_terminal:

@@ -57,17 +57,15 @@ def content_sha256(output: Json) -> str:
 
 def visit_of(snapshot: Snapshot, state: str) -> str:
     """Return the name of the visit of a state and its try: a retry of the state is judged again."""
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return f"{entry_epoch_of(state, snapshot.states.get, snapshot.meta)}.{snapshot.states[state].retries}"
+    return f"{entry_epoch_of(state, snapshot.states.get, snapshot.existing_meta)}.{snapshot.states[state].retries}"
 
 
 def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json) -> GateCase:
     """Return the case of a state as it is."""
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     return GateCase(
         state=state,
         doc=snapshot.states[state],
-        meta=snapshot.meta,
+        meta=snapshot.existing_meta,
         gates=gates_of(definition, state),
         kept=record_of(snapshot, state).of_visit(visit_of(snapshot, state)),
         output=output,

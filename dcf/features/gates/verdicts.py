@@ -163,8 +163,7 @@ def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context:
 
 def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tuple[GateCase, Gate, OpenGate] | Refusal:
     """Return the gate that waits for this verdict, or why none does."""
-    meta, doc, state = snapshot.meta, snapshot.states[ruling.state], ruling.state
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc, state = snapshot.existing_meta, snapshot.states[ruling.state], ruling.state
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if doc.status.is_terminal:

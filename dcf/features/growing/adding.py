@@ -108,8 +108,7 @@ def add_units(
 
 
 def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: RunRequest) -> RunDecision:
-    meta, units, growth = snapshot.meta, units_of(definition), snapshot.part(GROWTH)
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, units, growth = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH)
     if units is None or growth is None:
         return Decision(answer=not_growing())
     if meta.status is not RunStatus.RUNNING:

@@ -117,8 +117,7 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
 @decided_once
 def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
     """Allow no further units there; end it if all its units have ended well. Sealing again has no effect."""
-    meta, units, growth, group = snapshot.meta, units_of(definition), snapshot.part(GROWTH), wish.group
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, units, growth, group = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH), wish.group
     if units is None or growth is None:
         return Decision(answer=not_growing())
     left = [
@@ -223,8 +222,7 @@ def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str
 @decided_once
 def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
     """End the run. The same request again gets its answer."""
-    meta, units, growth = snapshot.meta, units_of(definition), snapshot.part(GROWTH)
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, units, growth = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH)
     if units is None or growth is None:
         return Decision(answer=not_growing())
     if meta.status is not RunStatus.RUNNING:

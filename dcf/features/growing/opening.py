@@ -94,8 +94,7 @@ def note_nested(snapshot: Snapshot, request: RunRequest, nested: str, unit: str 
 
 
 def _note_nested(snapshot: Snapshot, nested: str, unit: str | None) -> RunDecision:
-    meta = snapshot.meta
-    assert meta is not None, "the caller looked whether the run is there"
+    meta = snapshot.existing_meta
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     return Decision(

@@ -6,7 +6,7 @@ commands.
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Created
@@ -14,9 +14,8 @@ from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.parts import WHOLE
-from dcf.core.documents.refusals import run_over, unless_full
+from dcf.core.documents.refusals import run_over
 from dcf.core.listing.runs import agents_ever
-from dcf.errors import UnknownRun
 from dcf.features.growing import adding, closing, repairs
 from dcf.features.growing.adding import Added, AddUnits
 from dcf.features.growing.closing import Close, Seal
@@ -25,14 +24,12 @@ from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units, shown_unit
 from dcf.features.growing.opening import OpenRequest, nested_request, note_nested, open_run
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.store.transaction.runs import Committed  # noqa: TC001 - the annotation of a variable
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Growing:
@@ -69,9 +66,7 @@ class Growing:
         """Refuse to open a run within an ended one, unless it exists already. Raise UnknownRun or UnknownState."""
         if unit is not None:
             self._plane.place(around, unit)
-        outer = self._store.read(around, ReadSet()).meta
-        if outer is None:
-            raise UnknownRun(around)
+        outer = self._plane.operations.read(around, ReadSet()).existing_meta
         if outer.status is RunStatus.RUNNING or self._store.read(workflow_id, ReadSet()).meta is not None:
             return None
         return run_over(outer.status)
@@ -95,14 +90,12 @@ class Growing:
             )
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Added | Refusal | More]:
-            decision = adding.add_units(snapshot, request, wish, run.definition)
-            full = unless_full(current_account()) if decision.changes is not None else None
-            return decision if full is None else Decision(answer=full)
+            return adding.add_units(snapshot, request, wish, run.definition)
 
-        committed: Committed[Added | Refusal] = self._transactions.by_definition(workflow_id, reads, decide)
+        committed: Committed[Added | Refusal]
+        committed = self._transactions.by_definition(workflow_id, reads, within_quota(decide))
         self._transactions.forget(workflow_id)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
+        return self._plane.operations.answer(workflow_id, committed)
 
     def seal_group(
         self, workflow_id: str, wish: Seal, *, reason: str | None = None, request_id: str | None = None
@@ -148,10 +141,9 @@ class Growing:
 
         Such an agent is assigned to a unit, or works on it now. In a run without a planner every agent may.
         """
-        snapshot = self._store.read(workflow_id, ReadSet(whole_meta=True))
-        if snapshot.meta is None:
-            raise UnknownRun(workflow_id)
-        if snapshot.meta.planner_agent_id in (None, agent_id) or agent_id in agents_ever(snapshot.meta_document or {}):
+        snapshot = self._plane.operations.read(workflow_id, ReadSet(whole_meta=True))
+        planner = snapshot.existing_meta.planner_agent_id
+        if planner in (None, agent_id) or agent_id in agents_ever(snapshot.meta_document or {}):
             return True
         docs = self._store.read(workflow_id, ReadSet(states=self._store.open_states(workflow_id))).states
         return any(doc.lease.owner_agent_id == agent_id for doc in docs.values())
@@ -188,9 +180,7 @@ class Growing:
         def decided(run: Run, snapshot: Snapshot) -> RunDecision:
             return decide(snapshot, definition=run.definition)
 
-        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decided)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
+        return self._plane.operations.by_definition(workflow_id, reads, decided)
 
 
 class Decide(Protocol):

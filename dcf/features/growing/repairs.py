@@ -63,8 +63,7 @@ def to_rewind(units: Units, name: str) -> tuple[str, ...]:
 @decided_once
 def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
     """Let a unit that failed be taken again."""
-    meta, units = snapshot.meta, units_of(definition)
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, units = snapshot.existing_meta, units_of(definition)
     if units is None:
         return Decision(answer=not_growing())
     if meta.status is not RunStatus.RUNNING:
@@ -94,8 +93,7 @@ def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: D
 @decided_once
 def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
     """Reopen a unit that was begun, and everything that followed it."""
-    meta, units, growth = snapshot.meta, units_of(definition), snapshot.part(GROWTH)
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, units, growth = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH)
     if units is None or growth is None:
         return Decision(answer=not_growing())
     if meta.status is not RunStatus.RUNNING:

@@ -1,12 +1,10 @@
 """The journal of a run: adds entries, resolves issues, reads pages. Decides nothing (`features/journal/writing.py`)."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
 
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
-from dcf.core.documents.operations import RunAnswer, RunDecision
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.decision import ReadSet
 from dcf.errors import UnknownRun
 from dcf.features.journal import writing
 from dcf.features.journal.model import ENTRIES, UNSEEN, EntryKind, JournalEntry
@@ -16,16 +14,13 @@ from dcf.features.journal.storage import JournalReader
 from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
 from dcf.features.search.storage import RunTexts
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
-from dcf.store.access.authors import current_account, current_author
+from dcf.store.access.authors import current_author
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
-if TYPE_CHECKING:
-    from dcf.store.transaction.runs import Committed
-
 _ALL = 1_000_000
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Journal:
@@ -34,7 +29,6 @@ class Journal:
     def __init__(self, plane: ControlPlane, reader: JournalReader, texts: RunTexts) -> None:
         self.texts = texts
         self._plane = plane
-        self._transactions = plane.transactions
         self._reader = reader
 
     def add_journal_entry(self, workflow_id: str, wish: AddEntry) -> EntryAdded | Refusal:
@@ -46,14 +40,8 @@ class Journal:
             states=with_scopes(states), agents=states, whole_meta=True, parts=ENTRIES.wanted((expected.entry_id,))
         )
 
-        def decide(snapshot: Snapshot) -> Decision[EntryAdded | Refusal]:
-            decision = writing.add_entry(snapshot, expected)
-            full = None if decision.changes is None else unless_full(current_account())
-            return decision if full is None else Decision(answer=full)
-
-        committed: Committed[EntryAdded | Refusal] = self._transactions.on_run(workflow_id, reads, decide)
-        self._plane.follow_ups.after(workflow_id, committed)
-        return committed.answer
+        decide = within_quota(partial(writing.add_entry, wish=expected))
+        return self._plane.operations.answer(workflow_id, self._plane.transactions.on_run(workflow_id, reads, decide))
 
     def resolve_issue(
         self, workflow_id: str, wish: ResolveIssue, *, reason: str | None = None, request_id: str | None = None
@@ -64,19 +52,12 @@ class Journal:
             run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, parts=ENTRIES.wanted((wish.issue,))
         )
 
-        def decide(snapshot: Snapshot) -> RunDecision:
-            return writing.resolve_issue(snapshot, request, wish)
-
-        committed = self._transactions.on_run(workflow_id, reads, decide)
-        self._plane.follow_ups.after(workflow_id, committed)
-        assert not isinstance(committed.answer, More), "this decision knows what it reads"
-        return committed.answer
+        decide = partial(writing.resolve_issue, request=request, wish=wish)
+        return self._plane.operations.on_run(workflow_id, reads, decide)
 
     def issue(self, workflow_id: str, issue: str) -> JournalEntry | Refusal:
         """Return an issue of the journal, open or resolved; refuse an unknown one. Raise UnknownRun."""
-        snapshot = self._transactions.store.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
-        if snapshot.meta is None:
-            raise UnknownRun(workflow_id)
+        snapshot = self._plane.operations.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
         entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(issue)
         return unknown_issue(issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
 

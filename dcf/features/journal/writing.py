@@ -111,7 +111,7 @@ class ResolveIssue:
 
 def add_entry(snapshot: Snapshot, wish: AddEntry) -> Decision[EntryAdded | Refusal]:
     """Add the entry, unless it is there. The journal, and the state if one is named, must have been read."""
-    meta, seen = _meta(snapshot), snapshot.part(ENTRIES) or UNSEEN
+    meta, seen = snapshot.existing_meta, snapshot.part(ENTRIES) or UNSEEN
     content = content_of(wish.kind, wish.text, wish.agent, wish.state, {**wish.details, "": wish.blocks})
     known = seen.entries.get(wish.entry_id)
     if known is not None:
@@ -191,7 +191,7 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
 
     The journal with the issue, the whole meta document and the open states must have been read.
     """
-    meta = replace(_meta(snapshot), blocked_by=read_blockers((snapshot.meta_document or {}).get("blocked_by")))
+    meta = replace(snapshot.existing_meta, blocked_by=read_blockers((snapshot.meta_document or {}).get("blocked_by")))
     entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(wish.issue)
     if entry is None or entry.kind is not EntryKind.ISSUE:
         return Decision(answer=refusals.unknown_issue(wish.issue))
@@ -258,11 +258,6 @@ def _written(writes: WriteSet, meta: Meta, entry: JournalEntry) -> Meta:
     if not entry.blocks:
         return meta
     return block(writes, meta, Blocker(issue=entry.entry_id, text=entry.text, since=entry.at), by=entry.agent)
-
-
-def _meta(snapshot: Snapshot) -> Meta:
-    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
-    return snapshot.meta
 
 
 def shown_added(added: EntryAdded) -> dict[str, Json]:

@@ -134,8 +134,7 @@ def conclusion_of(reply: HumanAnswer, task: HumanTask, epoch: int, now: int) -> 
 
 
 def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
-    meta, doc = snapshot.meta, snapshot.states[reply.state]
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc = snapshot.existing_meta, snapshot.states[reply.state]
     if reply.epoch is not None and not doc.status.is_terminal and doc.lease.epoch != reply.epoch:
         return moved_on(reply.state, doc, reply.epoch)
     asking = asking_of(doc)

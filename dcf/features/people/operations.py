@@ -4,14 +4,12 @@ Each names what it reads and the pure decision that is made on it (`features/peo
 `features/people/listing.py`). This module must not decide or send Redis commands.
 """
 
-import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 from dcf.core.definitions import needs
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.decision import ReadSet, Snapshot
+from dcf.core.documents.operations import RunDecision
 from dcf.errors import StateError
 from dcf.features.people import answering
 from dcf.features.people.answering import HumanAnswer, Produced
@@ -19,15 +17,10 @@ from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
 from dcf.features.people.producers import Producers, led_here
 from dcf.features.people.storage import HumanTasks
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
+from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.store.events.history import History
-from dcf.values.refusal import Refusal
-
-if TYPE_CHECKING:
-    from dcf.store.transaction.runs import Committed
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 _PAGE: Final = 1000
 
@@ -40,8 +33,6 @@ class People:
 
     def __init__(self, plane: ControlPlane, history: History, tasks: HumanTasks) -> None:
         self._plane = plane
-        self._transactions = plane.transactions
-        self._follow_ups = plane.follow_ups
         self._history = history
         self._tasks = tasks
 
@@ -57,25 +48,16 @@ class People:
         """End a human task with somebody's answer. A repetition with the same request id gets the first answer."""
         path = self._plane.path(workflow_id, reply.state)
         reply = replace(reply, state=path, produced=self._produced(workflow_id, path))
-        request = RunRequest(
-            verb="answer_human_task",
-            request_id=secrets.token_hex(8) if request_id is None else request_id,
-            reason=reason,
-            arguments=reply.arguments(),
-        )
+        request = run_request("answer_human_task", reason, request_id, reply.arguments())
 
         def reads(run: Run) -> ReadSet:
             needed = needs.to_end(run.definition, path)
             return replace(needed, inputs=(*needed.inputs, path), run_receipts=(request.key,))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = answering.answer(snapshot, request, reply, run.definition, run.context)
-            full = None if decision.changes is None else unless_full(current_account())
-            return decision if full is None else Decision(answer=full)
+            return answering.answer(snapshot, request, reply, run.definition, run.context)
 
-        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decide, path)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
+        return self._plane.operations.by_definition(workflow_id, reads, within_quota(decide), path)
 
     def _produced(self, workflow_id: str, path: str) -> Produced | None:
         """Return who did what in the run before a task that some must not answer; None where the task does not say so.

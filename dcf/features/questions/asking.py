@@ -126,9 +126,8 @@ def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
 @decided_once
 def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
     """Keep the question, tell whom it is for, and give the state back if its holder wishes so."""
-    state, doc, meta, now = wish.state, snapshot.states[wish.state], snapshot.meta, snapshot.now
+    state, doc, meta, now = wish.state, snapshot.states[wish.state], snapshot.existing_meta, snapshot.now
     talk = snapshot.part(TALK) or NO_TALK
-    assert meta is not None, "the control plane checks that the run exists before it decides"
     refusal = unless_holder(doc, meta, state, wish.token) or _unless_room(doc, talk, state, now)
     if refusal is not None:
         return Decision(answer=refusal)
@@ -230,9 +229,8 @@ def _asking(question: Question) -> list[Notice]:
 @decided_once
 def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
     """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
-    meta, now, talk = snapshot.meta, snapshot.now, snapshot.part(TALK) or NO_TALK
+    meta, now, talk = snapshot.existing_meta, snapshot.now, snapshot.part(TALK) or NO_TALK
     doc, open_question = snapshot.states[question.state], talk.question(reply.question_id)
-    assert meta is not None, "the control plane checks that the run exists before it decides"
     if open_question is None:
         return Decision(answer=refusals.unknown_question(reply.question_id))
     refusal = _unless_open(meta, doc, open_question) or _why_not_this(meta, open_question, reply)

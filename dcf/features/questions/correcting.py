@@ -1,23 +1,14 @@
 """Corrects results of states until they are used. It names what is read and the pure decision (`core/corrections`)."""
 
-from typing import TYPE_CHECKING, TypeAlias
-
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
-from dcf.core.documents.operations import RunAnswer, RunDecision
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.decision import ReadSet, Snapshot
+from dcf.core.documents.operations import RunDecision
 from dcf.features.questions import corrections
 from dcf.features.questions.corrections import Correct
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.access.authors import current_account
 from dcf.values.records import replace
-from dcf.values.refusal import Refusal
-
-if TYPE_CHECKING:
-    from dcf.store.transaction.runs import Committed
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Corrections:
@@ -25,8 +16,6 @@ class Corrections:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._transactions = plane.transactions
-        self._follow_ups = plane.follow_ups
 
     def correct_result(
         self, workflow_id: str, wish: Correct, *, reason: str | None = None, request_id: str | None = None
@@ -43,10 +32,6 @@ class Corrections:
             return replace(corrections.to_correct(run.definition, path), run_receipts=(request.key,))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = corrections.correct(snapshot, request, wish, run.definition, run.context)
-            full = unless_full(current_account()) if decision.changes is not None else None
-            return decision if full is None else Decision(answer=full)
+            return corrections.correct(snapshot, request, wish, run.definition, run.context)
 
-        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decide, path)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
+        return self._plane.operations.by_definition(workflow_id, reads, within_quota(decide), path)

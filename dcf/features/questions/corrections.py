@@ -105,8 +105,7 @@ def correct(
 
 
 def _why_not(snapshot: Snapshot, wish: Correct, definition: Definition) -> Refusal | None:
-    meta, doc = snapshot.meta, snapshot.states[wish.state]
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     return _unless_written(meta, doc, wish, definition) or _unless_standing(snapshot, meta, doc, wish.state)
 
 
@@ -214,8 +213,7 @@ def _used(snapshot: Snapshot, state: str, step: Step) -> Refusal | None:
 
 def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: list[Step]) -> WriteSet:
     """Return the new result and what follows from it. Documents that others watch or compare are written again."""
-    meta, doc = snapshot.meta, snapshot.states[wish.state]
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     changes = WriteSet(states={wish.state: doc}, outputs={wish.state: wish.output})
     for step in steps:
         if isinstance(step, Passed):

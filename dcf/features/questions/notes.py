@@ -48,8 +48,7 @@ def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
 @decided_once
 def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
     """Keep the note, and owe it to the planner, if there is one and another agent left it."""
-    meta, talk = snapshot.meta, snapshot.part(TALK) or NO_TALK
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    meta, talk = snapshot.existing_meta, snapshot.part(TALK) or NO_TALK
     refusal = _why_not(snapshot, meta, note)
     if refusal is not None:
         return Decision(answer=refusal)

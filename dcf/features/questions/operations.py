@@ -4,15 +4,13 @@ This module must not decide or send Redis commands.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
 
 from dcf.core.definitions.scopes import entry_epoch_of, with_scopes
-from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.operations import RunDecision, RunRequest
 from dcf.core.documents.parts import WHOLE
-from dcf.core.documents.refusals import unless_full
-from dcf.errors import UnknownRun
 from dcf.features.journal.model import ENTRIES, TAIL
 from dcf.features.questions import asking, notes, refusals
 from dcf.features.questions.asking import Ask, QuestionAnswer
@@ -20,17 +18,11 @@ from dcf.features.questions.correcting import Corrections
 from dcf.features.questions.model import NO_TALK, TALK, Questions, questioned_of
 from dcf.features.questions.notes import Note
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
-from dcf.store.access.authors import current_account
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import replace
-from dcf.values.refusal import Refusal
-
-if TYPE_CHECKING:
-    from dcf.store.transaction.runs import Committed
-
-Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Talking:
@@ -39,8 +31,6 @@ class Talking:
     def __init__(self, plane: ControlPlane) -> None:
         self.corrections = Corrections(plane)
         self._plane = plane
-        self._transactions = plane.transactions
-        self._follow_ups = plane.follow_ups
         self._store = plane.transactions.store
 
     def leave_note(
@@ -59,13 +49,8 @@ class Talking:
             run_receipts=(request.key,),
         )
 
-        def decide(snapshot: Snapshot) -> RunDecision:
-            return _unless_full(notes.leave_note(snapshot, request, note))
-
-        committed = self._transactions.on_run(workflow_id, reads, decide)
-        self._follow_ups.after(workflow_id, committed)
-        assert not isinstance(committed.answer, More), "this decision knows what it reads"
-        return committed.answer
+        decide = partial(notes.leave_note, request=request, note=note)
+        return self._plane.operations.on_run(workflow_id, reads, within_quota(decide))
 
     def ask_question(
         self, workflow_id: str, wish: Ask, *, reason: str | None = None, request_id: str | None = None
@@ -90,10 +75,7 @@ class Talking:
 
     def talk(self, workflow_id: str) -> Questions:
         """Return the questions of a run. Raise UnknownRun."""
-        snapshot = self._store.read(workflow_id, ReadSet(parts=TALK.wanted(WHOLE)))
-        if snapshot.meta is None:
-            raise UnknownRun(workflow_id)
-        return snapshot.part(TALK) or NO_TALK
+        return self._plane.operations.read(workflow_id, ReadSet(parts=TALK.wanted(WHOLE))).part(TALK) or NO_TALK
 
     def questions_of(self, workflow_id: str, state: str, doc: StateDoc) -> list[dict[str, Json]]:
         """Return the questions of this visit of a state, for its present worker.
@@ -120,15 +102,4 @@ class Talking:
     ) -> Operated:
         reads = ReadSet(states=with_scopes([path]), parts=TALK.wanted(WHOLE), run_receipts=(request.key,))
 
-        def guarded(snapshot: Snapshot) -> RunDecision:
-            return _unless_full(decide(snapshot))
-
-        committed: Committed[Operated] = self._transactions.on_state(workflow_id, path, reads, guarded)
-        self._follow_ups.after(workflow_id, committed)
-        return committed.answer
-
-
-def _unless_full(decision: RunDecision) -> RunDecision:
-    """Refuse what a key would write that holds as many bytes as it may."""
-    full = unless_full(current_account()) if decision.changes is not None else None
-    return decision if full is None else Decision(answer=full)
+        return self._plane.operations.on_state(workflow_id, path, reads, within_quota(decide))

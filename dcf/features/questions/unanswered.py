@@ -18,7 +18,6 @@ def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None
 def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Give up the questions that are due. A state that was released for an answer can be leased again, without one."""
     doc, talk = snapshot.states[state], snapshot.part(TALK) or NO_TALK
-    assert snapshot.meta is not None, "the timer loop looks at runs that exist"
     questioned = questioned_of(doc)
     assert questioned is not None, "a question about it is due"
     due = [item.question_id for item in questioned.open if item.until <= snapshot.now]
@@ -30,7 +29,7 @@ def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
     for question in questions:
         talk = talk.with_question(question)
     changes = replace(
-        closed(snapshot, snapshot.meta, doc, questions),
+        closed(snapshot, snapshot.existing_meta, doc, questions),
         parts=TALK.written(talk),
         events=[
             Event(type="QuestionExpired", state=state, data={"question": item.question_id, "agent": item.asked_by})

@@ -1,15 +1,15 @@
 """Writes lines of task functions into the history of a run. Decides nothing (`features/task_log/rules.py`)."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot
-from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.decision import ReadSet
 from dcf.features.task_log import rules
 from dcf.features.task_log.rules import LogEvent, Logged
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.access.authors import current_account
+from dcf.runs.operating import within_quota
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ class TaskLog:
         path = self._transactions.path(workflow_id, request.state)
         placed = replace(request, state=path)
 
-        def decide(snapshot: Snapshot) -> Decision[Logged | Refusal]:
-            decision = rules.log_event(snapshot, placed)
-            full = unless_full(current_account()) if decision.changes is not None else None
-            return decision if full is None else Decision(answer=full)
-
         reads = ReadSet(states=with_scopes([path]))
+        decide = within_quota(partial(rules.log_event, request=placed))
         done: Committed[Logged | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
         return done.answer

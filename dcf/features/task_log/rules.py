@@ -53,8 +53,7 @@ class Logged:
 
 def log_event(snapshot: Snapshot, request: LogEvent) -> Decision[Logged | Refusal]:
     """Write the line, unless it or a later one of this lease was written before."""
-    doc, meta = snapshot.states[request.state], snapshot.meta
-    assert meta is not None, "the control plane checks that the run exists before it decides"
+    doc, meta = snapshot.states[request.state], snapshot.existing_meta
     refusal = refusals.unless_holder(doc, meta, request.state, request.token)
     if refusal is not None:
         return Decision(answer=refusal)

@@ -36,9 +36,8 @@ class UnassignedWork:
 
     def offer(self, workflow_id: str, entries: Sequence[OutboxEntry], seen: Snapshot) -> int:
         """Notify waiting agents that see this run of states that are ready. Return how many were notified."""
-        assert seen.meta is not None, "read() raises for a run that does not exist"
         takers = self._takers.of(self._plane.run(workflow_id).project, seen.now)
-        mark, run = mark_of_event(current_author(), seen.meta), RunKeys(workflow_id)
+        mark, run = mark_of_event(current_author(), seen.existing_meta), RunKeys(workflow_id)
         posts: list[Post] = []
         for number, agent_id in spread([name_of(entry.state or "") for entry in entries], takers):
             entry = replace(entries[number], type=f"{TO_ANYBODY}{entries[number].type}")

@@ -53,11 +53,10 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
     """
     if entry.agent_id is not None:
         return (entry.agent_id,)
-    assert snapshot.meta is not None, "read() raises for a run that does not exist"
     if entry.state is None:
-        planner = snapshot.meta.planner_agent_id
+        planner = snapshot.existing_meta.planner_agent_id
         return () if planner is None else (planner,)
-    pool = snapshot.meta.assigned(entry.state)
+    pool = snapshot.existing_meta.assigned(entry.state)
     if len(pool) < 2:  # noqa: PLR2004 - nothing to choose
         return pool
     event = crc32(f"{workflow_id}:{entry.state}:{entry.epoch}".encode())

@@ -128,8 +128,7 @@ class Notifications:
 
     def _record(self, workflow_id: str, path: str, entry: OutboxEntry, target: Target, snapshot: Snapshot) -> None:
         """Record that the agents of a ready state were notified once more, for views of the run."""
-        assert snapshot.meta is not None, "read() raises for a run that does not exist"
-        if not is_ready(snapshot.meta, snapshot.states[entry.state or path], snapshot.now):
+        if not is_ready(snapshot.existing_meta, snapshot.states[entry.state or path], snapshot.now):
             return
         before = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD)
         number = before.times(entry.epoch) + 1
@@ -316,8 +315,7 @@ class Notifications:
     ) -> Target:
         """Return the outcome for a follower without an outbox entry: notified now or before, or not ready."""
         doc = snapshot.states[state]
-        assert snapshot.meta is not None, "read() raises for a run that does not exist"
-        if not is_ready(snapshot.meta, doc, snapshot.now):
+        if not is_ready(snapshot.existing_meta, doc, snapshot.now):
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
         entry = OutboxEntry(
             entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason

@@ -126,8 +126,7 @@ class Sender:
 
 def _posts(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> list[Post]:
     """Return the entry's event for each agent that may take it, in the order to ask."""
-    assert snapshot.meta is not None, "read() raises for a run that does not exist"
-    mark = mark_of_event(current_author(), snapshot.meta)
+    mark = mark_of_event(current_author(), snapshot.existing_meta)
     doc = None if entry.state is None else snapshot.states.get(entry.state)
-    event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, doc, snapshot.meta.status)
+    event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, doc, snapshot.existing_meta.status)
     return posts_of(event, recipients(workflow_id, entry, snapshot))

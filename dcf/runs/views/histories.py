@@ -87,8 +87,7 @@ class Histories:
                 time.sleep(_FOLLOW_S)
 
     def _status(self, workflow_id: str) -> RunStatus:
-        meta = self._plane.read(workflow_id, (), whole_meta=False).meta
-        assert meta is not None, "read() raises for a run that does not exist"
+        meta = self._plane.read(workflow_id, (), whole_meta=False).existing_meta
         return meta.status
 
     def _chunk(self, workflow_id: str, query: EventQuery, last: str | None, size: int = _CHUNK) -> list[Happening]:

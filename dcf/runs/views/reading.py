@@ -57,12 +57,11 @@ class RunViews:
         """
         paths = {state: self._plane.path(workflow_id, state) for state in states}
         snapshot = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, with_data=with_data)
-        assert snapshot.meta is not None, "read() raises for a run that does not exist"
         docs = {state: snapshot.states[path] for state, path in paths.items() if path in snapshot.states}
         return RunView(
-            meta=snapshot.meta,
+            meta=snapshot.existing_meta,
             now=snapshot.now,
-            states={state: view_of(snapshot, paths[state], doc, snapshot.meta) for state, doc in docs.items()},
+            states={state: view_of(snapshot, paths[state], doc, snapshot.existing_meta) for state, doc in docs.items()},
             document=dict(codec.whole_meta(snapshot.meta_document or {}))
             | _used(snapshot)
             | self._signals(workflow_id, asked=whole_meta),
@@ -74,7 +73,6 @@ class RunViews:
         At most `each` open branches or iterations are read of each Parallel and Map, and at most `most` states inside.
         """
         run = self._plane.read(workflow_id, ())
-        assert run.meta is not None, "read() raises for a run that does not exist"
         definition = self._plane.run(workflow_id).definition
         picked = pick(self._inside(workflow_id, definition), each=each, most=most)
         shown = (*definition.paths, *picked.paths)
@@ -83,12 +81,14 @@ class RunViews:
         snapshot = fenced(self._store.read(workflow_id, reads))
         deliveries = self._told.read(workflow_id, shown)
         views = (
-            replace(view_of(snapshot, path, snapshot.states[path], run.meta), told=deliveries.get(path, NEVER_TOLD))
+            replace(
+                view_of(snapshot, path, snapshot.states[path], run.existing_meta), told=deliveries.get(path, NEVER_TOLD)
+            )
             for path in shown
             if path in snapshot.states
         )
         return RunView(
-            meta=run.meta,
+            meta=run.existing_meta,
             now=snapshot.now,
             states={view.path: view for view in views if "/" not in view.path or not view.doc.status.is_terminal},
             document=dict(codec.whole_meta(run.meta_document or {})) | _used(run) | self._signals(workflow_id),
