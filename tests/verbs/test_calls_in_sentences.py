@@ -1,6 +1,5 @@
 """Each call that a sentence names, and each that a remedy advises, is a call that the tool of a list takes."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,13 +11,12 @@ from dcf.verbs.wording.calls import CALLS
 from dcf.verbs.wording.named import named_in
 from dcf.verbs.wording.sentences import worded
 from dcf.verbs.wording.tools import Tools
-from tests.support.paths import ROOT
+from tests.features.diagnosis.test_remedies import ALL as REMEDIES
 from tests.support.tables import rows
 from tests.verbs.test_hints import sentences
 
 SERVED: Final = {spec.name: spec for spec in callable_tools((), read_only=False)}
 CALL: Final = re.compile(r"`([a-z_]+)\(([^`]*)\)`")
-REMEDIES: Final = ROOT / "dcf/features/diagnosis/remedies.py"
 
 
 def described() -> Iterator[tuple[str, str]]:
@@ -66,21 +64,10 @@ def test_no_description_names_a_verb_that_is_merged_outside_backticks() -> None:
 
 
 def test_every_call_that_a_remedy_advises_is_one_that_its_tool_takes() -> None:
-    advised = list(remedies())
-    assert len(advised) > 15
-    for verb, names in advised:
-        tool, arguments = offered(verb, dict.fromkeys(names, "<x>"))
-        assert arguments.keys() <= SERVED[tool].arguments.model_fields.keys(), (verb, arguments)
-
-
-def remedies() -> Iterator[tuple[str, list[str]]]:
-    """Yield the verbs that remedies call, with the names of the arguments in their source."""
-    for node in ast.walk(ast.parse(REMEDIES.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Remedy":
-            values = {item.arg: item.value for item in node.keywords}
-            tool, arguments = values.get("tool"), values.get("arguments")
-            if isinstance(tool, ast.Constant) and isinstance(arguments, ast.Dict):
-                yield str(tool.value), [str(key.value) for key in arguments.keys if isinstance(key, ast.Constant)]
+    assert len(REMEDIES) > 15
+    for remedy in REMEDIES.values():
+        tool, arguments = offered(remedy.tool, dict(remedy.arguments))
+        assert arguments.keys() <= SERVED[tool].arguments.model_fields.keys(), remedy
 
 
 def is_taken(text: str) -> bool:

@@ -4,6 +4,8 @@ Words in angle brackets are to be filled in by the caller. Each interface words 
 """
 
 import shlex
+from collections.abc import Callable
+from typing import Final
 
 from dcf.asl.state_paths import name_of
 from dcf.features.diagnosis.model import Remedy
@@ -18,33 +20,89 @@ def _visit(run: str, state: str, epoch: int) -> dict[str, Json]:
     return {"workflow_id": run, "state": state, **({"epoch": epoch} if epoch else {})}
 
 
-def start(run: str) -> Remedy:
-    """Start a run that was created."""
-    return Remedy(sentence="Start the run.", tool="notify_next_worker_agent", arguments={"workflow_id": run})
+def _of_call(sentence: str, tool: str) -> Callable[[], Remedy]:
+    """Return a remedy by a call without arguments."""
+    return lambda: Remedy(sentence=sentence, tool=tool)
 
 
-def assign(run: str, state: str, epoch: int) -> Remedy:
-    """Assign an agent; until then any agent may claim the state."""
-    return Remedy(
-        sentence="Assign an agent, or have one claim it (`claim_ready_state`).",
-        tool="resolve_state",
-        arguments={**_visit(run, state, epoch), "assign_json": [_AGENT]},
+def _of_run(sentence: str, tool: str, **more: Json) -> Callable[[str], Remedy]:
+    """Return what makes a remedy by a call about a run."""
+    return lambda run: Remedy(sentence=sentence, tool=tool, arguments={"workflow_id": run, **more})
+
+
+def _of_state(sentence: str, tool: str) -> Callable[[str, str], Remedy]:
+    """Return what makes a remedy by a call about a state of a run."""
+    return lambda run, state: Remedy(sentence=sentence, tool=tool, arguments={"workflow_id": run, "state": state})
+
+
+def _of_visit(sentence: str, tool: str, **more: Json) -> Callable[[str, str, int], Remedy]:
+    """Return what makes a remedy by a call about a visit of a state, as it was seen."""
+    return lambda run, state, epoch: Remedy(
+        sentence=sentence, tool=tool, arguments={**_visit(run, state, epoch), **more}
     )
 
 
-def notify(run: str, state: str) -> Remedy:
-    """Tell the agents of a state."""
-    return Remedy(sentence="Tell its agents.", tool="notify_if_ready", arguments={"workflow_id": run, "state": state})
-
-
-def set_timer(run: str, state: str) -> Remedy:
-    """Have the timer of a state set again that Redis has lost."""
-    return Remedy(
-        sentence="Tell its agents: this sets the timer too. `dcf doctor --repair` does so in all runs, as a clock does"
-        " once an hour. Have the log of Redis checked: docs/operating/disaster-recovery.md says how.",
-        tool="notify_if_ready",
-        arguments={"workflow_id": run, "state": state},
+def _of_history(sentence: str) -> Callable[[str, str], Remedy]:
+    """Return what makes a remedy by a look at the history of a state."""
+    return lambda run, state: Remedy(
+        sentence=sentence, tool="read_run_events", arguments={"workflow_id": run, "states_json": [state]}
     )
+
+
+start: Final = _of_run("Start the run.", "notify_next_worker_agent")
+"""Start a run that was created."""
+assign: Final = _of_visit(
+    "Assign an agent, or have one claim it (`claim_ready_state`).", "resolve_state", assign_json=[_AGENT]
+)
+"""Assign an agent; until then any agent may claim the state."""
+assign_another: Final = _of_visit("The agent does not exist: assign another.", "resolve_state", assign_json=[_AGENT])
+"""Assign an agent that exists."""
+notify: Final = _of_state("Tell its agents.", "notify_if_ready")
+"""Tell the agents of a state."""
+set_timer: Final = _of_state(
+    "Tell its agents: this sets the timer too. `dcf doctor --repair` does so in all runs, as a clock does"
+    " once an hour. Have the log of Redis checked: docs/operating/disaster-recovery.md says how.",
+    "notify_if_ready",
+)
+"""Have the timer of a state set again that Redis has lost."""
+repair_delivery: Final = _of_state(
+    "Look at the platform of the agent (`read_health`); notifications are delivered when it answers.",
+    "notify_if_ready",
+)
+"""Make the agent's platform take the event."""
+take_away: Final = _of_visit(
+    "Nothing is to be done while its holder works; to take the state away from it, release the lease.",
+    "release_state_lease",
+    force=True,
+)
+"""Take the lease from its holder."""
+look_at_errors: Final = _of_history("Look at the errors and correct the worker; the next attempt then succeeds.")
+"""Look at the failures, correct the worker."""
+wait: Final = _of_history("No action is needed: it continues automatically at that time.")
+"""Wait until the time has come."""
+run_clock: Final = _of_call("Start `dcf serve` or `dcf store pulse`: each of them is a clock.", "read_health")
+"""Start a clock."""
+relieve_timer_loop: Final = _of_call(
+    "Look at the log of the timer loop (`dcf serve`, `dcf store pulse`), or run another one as well.", "read_health"
+)
+"""Help a timer loop that has too much to do."""
+replace_definition: Final = _of_call(
+    "Restore the key of its definition from a backup; if there is none, start the workflow again.", "read_health"
+)
+"""Restore the stored workflow."""
+resume: Final = _of_run("Resume the run.", "resume_run")
+"""Continue a paused run."""
+release: Final = _of_run(
+    "Find out what its expressions need so much for: then release the run as an operator, or cancel it.", "retry_run"
+)
+"""Release a run that is on hold."""
+cancel: Final = _of_run("Cancel the run, and run the workflow again.", "cancel_run")
+"""Cancel a run that cannot continue."""
+finalize: Final = _of_run(
+    "Finalize the run: its audit record is written, and its documents expire if that was asked for.",
+    "finalize_workflow",
+)
+"""Finalize an ended run."""
 
 
 def run_worker(run: str, state: str, agent_id: str) -> Remedy:
@@ -55,51 +113,6 @@ def run_worker(run: str, state: str, agent_id: str) -> Remedy:
         " its work with Python functions.",
         tool="notify_if_ready",
         arguments={"workflow_id": run, "state": state},
-    )
-
-
-def assign_another(run: str, state: str, epoch: int) -> Remedy:
-    """Assign an agent that exists."""
-    return Remedy(
-        sentence="The agent does not exist: assign another.",
-        tool="resolve_state",
-        arguments={**_visit(run, state, epoch), "assign_json": [_AGENT]},
-    )
-
-
-def repair_delivery(run: str, state: str) -> Remedy:
-    """Make the agent's platform take the event."""
-    return Remedy(
-        sentence="Look at the platform of the agent (`read_health`); notifications are delivered when it answers.",
-        tool="notify_if_ready",
-        arguments={"workflow_id": run, "state": state},
-    )
-
-
-def take_away(run: str, state: str, epoch: int) -> Remedy:
-    """Take the lease from its holder."""
-    return Remedy(
-        sentence="Nothing is to be done while its holder works; to take the state away from it, release the lease.",
-        tool="release_state_lease",
-        arguments={**_visit(run, state, epoch), "force": True},
-    )
-
-
-def look_at_errors(run: str, state: str) -> Remedy:
-    """Look at the failures, correct the worker."""
-    return Remedy(
-        sentence="Look at the errors and correct the worker; the next attempt then succeeds.",
-        tool="read_run_events",
-        arguments={"workflow_id": run, "states_json": [state]},
-    )
-
-
-def wait(run: str, state: str) -> Remedy:
-    """Wait until the time has come."""
-    return Remedy(
-        sentence="No action is needed: it continues automatically at that time.",
-        tool="read_run_events",
-        arguments={"workflow_id": run, "states_json": [state]},
     )
 
 
@@ -147,36 +160,9 @@ def reply(run: str, question_id: str) -> Remedy:
     )
 
 
-def run_clock() -> Remedy:
-    """Start a clock."""
-    return Remedy(sentence="Start `dcf serve` or `dcf store pulse`: each of them is a clock.", tool="read_health")
-
-
-def relieve_timer_loop() -> Remedy:
-    """Help a timer loop that has too much to do."""
-    return Remedy(
-        sentence="Look at the log of the timer loop (`dcf serve`, `dcf store pulse`), or run another one as well.",
-        tool="read_health",
-    )
-
-
 def repair_store(advice: str | None) -> Remedy:
     """Make Redis take writes."""
     return Remedy(sentence=advice or "See what `read_health` says about Redis.", tool="read_health")
-
-
-def resume(run: str) -> Remedy:
-    """Continue a paused run."""
-    return Remedy(sentence="Resume the run.", tool="resume_run", arguments={"workflow_id": run})
-
-
-def release(run: str) -> Remedy:
-    """Release a run that is on hold."""
-    return Remedy(
-        sentence="Find out what its expressions need so much for: then release the run as an operator, or cancel it.",
-        tool="retry_run",
-        arguments={"workflow_id": run},
-    )
 
 
 def resolve_issue(run: str, issue: str) -> Remedy:
@@ -185,30 +171,6 @@ def resolve_issue(run: str, issue: str) -> Remedy:
         sentence="Do what the issue asks for, then resolve it and say how.",
         tool="resolve_issue",
         arguments={"workflow_id": run, "issue": issue, "how": "<what was done>"},
-    )
-
-
-def cancel(run: str) -> Remedy:
-    """Cancel a run that cannot continue."""
-    return Remedy(
-        sentence="Cancel the run, and run the workflow again.", tool="cancel_run", arguments={"workflow_id": run}
-    )
-
-
-def replace_definition() -> Remedy:
-    """Restore the stored workflow."""
-    return Remedy(
-        sentence="Restore the key of its definition from a backup; if there is none, start the workflow again.",
-        tool="read_health",
-    )
-
-
-def finalize(run: str) -> Remedy:
-    """Finalize an ended run."""
-    return Remedy(
-        sentence="Finalize the run: its audit record is written, and its documents expire if that was asked for.",
-        tool="finalize_workflow",
-        arguments={"workflow_id": run},
     )
 
 
