@@ -30,8 +30,10 @@ else:
             own = frozenset(vars(kind))  # before Python 3.13 adds a `__replace__` of its own
             made = make(kind)
             for name, write in compiled.items():
-                if name not in own and not (name == "__replace__" and hasattr(made, "__post_init__")):
+                if name not in own:
                     setattr(made, name, _compiled_when_called(made, name, write))
+            if hasattr(made, "__post_init__") and "__replace__" not in own:
+                made.__replace__ = dataclasses.replace  # in place of one that a base may have
             if "__repr__" not in own:
                 made.__repr__ = _shown
             return made
@@ -45,6 +47,11 @@ else:
 
 
 Method: TypeAlias = Callable[..., Any]
+
+
+def fields_of(base: type[Any], instance: Any) -> dict[str, Any]:
+    """Return the fields that a record has from a base, for a record of another kind with the same base."""
+    return {field.name: getattr(instance, field.name) for field in dataclasses.fields(base)}
 
 
 def _compiled_when_called(kind: type[Any], name: str, write: Callable[[type[Any]], str]) -> Method:
@@ -140,4 +147,4 @@ def _shown(self: Any) -> str:
 
 _COMPARED = {"__eq__": _equality, "__hash__": _hash}
 
-__all__ = ["record", "replace"]
+__all__ = ["fields_of", "record", "replace"]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from dcf.values.records import record, replace
+from dcf.values.records import fields_of, record, replace
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,25 @@ class Doubled:
 
 def test_a_field_that_is_worked_out_is_worked_out_again() -> None:
     assert replace(Doubled(x=1), x=2).double == 4
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DoubledPoint(Point):
+    """A point of another kind, with a field that is worked out of one of its base."""
+
+    double: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "double", 2 * self.x)
+
+
+def test_a_field_that_is_worked_out_of_one_of_the_base_is_worked_out_again() -> None:
+    assert replace(DoubledPoint(x=1, tags=("a",)), x=2) == DoubledPoint(x=2, tags=("a",))
+    assert replace(DoubledPoint(x=1), x=2).double == 4
+
+
+def test_a_record_passes_the_fields_of_its_base_to_a_record_of_another_kind() -> None:
+    assert Point(**fields_of(Point, DoubledPoint(x=1, tags=("a",)))) == Point(x=1, tags=("a",))
 
 
 def test_a_field_that_a_record_lacks_cannot_be_replaced() -> None:

@@ -128,7 +128,7 @@ def _arguments(definition: "NewDefinition") -> dict[str, Json]:
         "globs_json": list(definition.globs),
         "always_apply": definition.always_apply,
         "complexity": definition.complexity,
-        "attributes_json": None if definition.attributes is None else dict(definition.attributes),
+        "attributes_json": dict(definition.attributes) or None,
         "project": definition.owner.project,
         "source": definition.source,
         "relabel": definition.relabel,

@@ -6,6 +6,7 @@ hashes. `core/listing/runs.py`, the list of runs, is something else.
 """
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
@@ -15,7 +16,7 @@ from dcf.values.identifiers import check_name
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.record_json.codec import RecordCodec
-from dcf.values.records import record, replace
+from dcf.values.records import fields_of, record, replace
 
 MOST_DEFINITIONS: Final = 10_000
 """Definitions and kept older versions of one Redis."""
@@ -84,39 +85,23 @@ class Version:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class NewDefinition:
-    """Request to keep a definition. Without a `version` the next number is taken.
+class DefinitionFacts:
+    """What is known of a definition without its content.
 
     `attributes` is what else describes it, such as the phases of a workflow. `source` names the file that it came from.
-    `relabel` has a version that is taken get its hash behind it, in place of a refusal.
     """
 
     kind: DefinitionKind
     name: str
-    content: Json
-    author: str
     owner: Owner = EVERYBODY
-    version: str | None = None
     description: str = ""
     tags: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
     always_apply: bool = False
     complexity: str | None = None
-    attributes: Mapping[str, Json] | None = None
+    attributes: Mapping[str, Json] = field(default_factory=dict)
     source: str | None = None
-    life_s: int = SESSION_LIFE_S
-    relabel: bool = False
-
-    @property
-    def said(self) -> dict[str, Json]:
-        """The content of the definition without its name: the hash is taken over it."""
-        return {**_SAID.write(self), "attributes": dict(self.attributes or {})}
-
-    @property
-    def sha256(self) -> str:
-        """The hash of what it says."""
-        return definition_sha256(self.said)
 
     @property
     def entry_id(self) -> str:
@@ -125,20 +110,33 @@ class NewDefinition:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class CataloguedDefinition:
+class NewDefinition(DefinitionFacts):
+    """Request to keep a definition. Without a `version` the next number is taken.
+
+    `relabel` has a version that is taken get its hash behind it, in place of a refusal.
+    """
+
+    content: Json
+    author: str
+    version: str | None = None
+    life_s: int = SESSION_LIFE_S
+    relabel: bool = False
+
+    @property
+    def said(self) -> dict[str, Json]:
+        """The content of the definition without its name: the hash is taken over it."""
+        return {**_SAID.write(self), "attributes": dict(self.attributes)}
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what it says."""
+        return definition_sha256(self.said)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class CataloguedDefinition(DefinitionFacts):
     """A definition as the catalogue has it: all but its content, which has a key of its own."""
 
-    kind: DefinitionKind
-    name: str
-    owner: Owner
-    description: str
-    tags: tuple[str, ...]
-    keywords: tuple[str, ...]
-    globs: tuple[str, ...]
-    always_apply: bool
-    complexity: str | None
-    attributes: Mapping[str, Json]
-    source: str | None
     size: int
     created_at: int
     until: int | None
@@ -158,11 +156,6 @@ class CataloguedDefinition:
     def newest(self) -> Version:
         """The version that its name stands for."""
         return self.versions[-1]
-
-    @property
-    def entry_id(self) -> str:
-        """The id of its entry."""
-        return entry_id(self.kind, self.name, self.owner)
 
     def version(self, wanted_version: str | None, sha256: str | None) -> Version | None:
         """Return a version by its label or hash (8 characters of it are enough), the newest without either."""
@@ -194,7 +187,7 @@ def check_definition(wish: NewDefinition) -> NewDefinition:
             raise InvalidArgument(
                 f"{name} are not at most {MOST_LABELS} texts of 1 to {LONGEST_LABEL} characters.", "Shorten them."
             )
-    attributes = dict(wish.attributes or {})
+    attributes = dict(wish.attributes)
     sizes = (("content", wish.content, LARGEST_CONTENT), ("attributes", attributes, LARGEST_ATTRIBUTES))
     for name, value, most in sizes:
         if byte_length(value) > most:
@@ -210,17 +203,7 @@ def next_definition(wish: NewDefinition, there: CataloguedDefinition | None, now
     earlier = () if there is None else there.versions
     fresh = Version(version=_label(wish, earlier), sha256=wish.sha256, at=now, author=wish.author)
     return CataloguedDefinition(
-        kind=wish.kind,
-        name=wish.name,
-        owner=wish.owner,
-        description=wish.description,
-        tags=wish.tags,
-        keywords=wish.keywords,
-        globs=wish.globs,
-        always_apply=wish.always_apply,
-        complexity=wish.complexity,
-        attributes=wish.attributes or {},
-        source=wish.source,
+        **fields_of(DefinitionFacts, wish),
         size=byte_length(wish.content),
         created_at=now if there is None else there.created_at,
         until=until,
@@ -263,11 +246,6 @@ def outside_definition(
         owner=owner,
         description=description[:LONGEST_DESCRIPTION],
         tags=tags,
-        keywords=(),
-        globs=(),
-        always_apply=False,
-        complexity=None,
-        attributes={},
         source=source,
         size=size,
         created_at=version.at,

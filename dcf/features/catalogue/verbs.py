@@ -162,7 +162,7 @@ def put_definition(
         globs=_labels(globs, "globs_json"),
         always_apply=always_apply,
         complexity=complexity,
-        attributes=None if attributes is None else dict(attributes),
+        attributes=dict(attributes or {}),
         source=source,
         life_s=expires_in_s,
         relabel=relabel,

@@ -14,6 +14,7 @@ from dcf.features.findings.model import (
     LONGEST_TITLE,
     MOST_CHANGES,
     FindingChange,
+    FindingFacts,
     FindingStatus,
     LastingFinding,
     Severity,
@@ -24,7 +25,7 @@ from dcf.features.findings.model import (
 from dcf.features.findings.refusals import needs_superseding
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length
-from dcf.values.records import record, replace
+from dcf.values.records import fields_of, record, replace
 from dcf.values.refusal import Refusal
 from dcf.values.secret_shapes import redact
 
@@ -32,21 +33,9 @@ ID_PREFIX: Final = "f-"
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class NewFinding:
+class NewFinding(FindingFacts):
     """Request to keep a finding. `key` is what the caller knows it by; without one its content is."""
 
-    severity: Severity
-    category: str
-    title: str
-    text: str
-    author: str
-    tags: tuple[str, ...] = ()
-    project: str | None = None
-    run: str | None = None
-    state: str | None = None
-    issue: str | None = None
-    location: Mapping[str, Json] | None = None
-    metadata: Mapping[str, Json] | None = None
     key: str | None = None
 
     @property
@@ -141,21 +130,9 @@ def new_finding(wish: NewFinding, now: int) -> LastingFinding:
             "metadata": _details(wish.metadata, "metadata"),
         }
     )
-    finding_value = clean.value
     return LastingFinding(
+        **{**fields_of(FindingFacts, wish), **clean.value, "tags": tuple(clean.value["tags"])},
         finding_id=wish.finding_id,
-        severity=wish.severity,
-        category=finding_value["category"],
-        title=finding_value["title"],
-        text=finding_value["text"],
-        tags=tuple(finding_value["tags"]),
-        project=wish.project,
-        run=wish.run,
-        state=wish.state,
-        issue=wish.issue,
-        location=finding_value["location"],
-        metadata=finding_value["metadata"],
-        author=wish.author,
         created_at=now,
         updated_at=now,
         redacted=clean.counts,

@@ -70,19 +70,13 @@ class FindingChange:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class LastingFinding:
-    """A finding. Without a `project` it is for all of them. Times are the server's, in microseconds.
+class FindingFacts:
+    """What a finding says, and where it came from (`run`, `state`, `issue`). Without a `project` it is for all."""
 
-    `run`, `state` and `issue` are where it came from. `redacted` counts the secrets that were taken out of it, by kind.
-    """
-
-    finding_id: str
     severity: Severity
     category: str
     title: str
     text: str
-    created_at: int
-    updated_at: int
     author: str
     tags: tuple[str, ...] = ()
     project: str | None = None
@@ -91,6 +85,15 @@ class LastingFinding:
     issue: str | None = None
     location: Mapping[str, Json] | None = None
     metadata: Mapping[str, Json] | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class LastingFinding(FindingFacts):
+    """A finding. Times are the server's, in microseconds. `redacted` counts the secrets taken out of it, by kind."""
+
+    finding_id: str
+    created_at: int
+    updated_at: int
     status: FindingStatus = FindingStatus.ACTIVE
     superseded_by: str | None = None
     redacted: Mapping[str, int] = field(default_factory=dict)

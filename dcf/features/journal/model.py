@@ -64,26 +64,31 @@ class Resolution:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class JournalEntry:
-    """An entry. `at` is the server's time in microseconds, and its place: later entries have later times.
+class EntryFacts:
+    """What an entry says. `agent` wrote it, with the key `caller` (None: the command line, or dcf itself)."""
 
-    `agent` says who wrote it, `caller` with which key (None: the command line, or dcf itself). `attempt` is that of its
-    state when it was written. `content` is the fingerprint of what was written, by which a repetition is known.
-    `blocks`: the issue blocks the run until it is resolved.
-    """
-
-    entry_id: str
     kind: EntryKind
     text: str
     agent: str
-    at: int
-    content: str
     caller: str | None = None
     state: str | None = None
-    attempt: int | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
-    key: str | None = None
     blocks: bool = False
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class JournalEntry(EntryFacts):
+    """An entry. `at` is the server's time in microseconds, and its place: later entries have later times.
+
+    `attempt` is that of its state when it was written. `content` is the fingerprint of what was written, by which a
+    repetition is known. `blocks`: the issue blocks the run until it is resolved.
+    """
+
+    entry_id: str
+    at: int
+    content: str
+    attempt: int | None = None
+    key: str | None = None
     resolution: Resolution | None = None
 
     @property

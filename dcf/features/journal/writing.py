@@ -30,6 +30,7 @@ from dcf.features.journal.model import (
     OWN_KEYS,
     TAIL,
     UNSEEN,
+    EntryFacts,
     EntryKind,
     JournalEntry,
     Resolution,
@@ -40,27 +41,20 @@ from dcf.features.questions import refusals as talk_refusals
 from dcf.features.questions.notes import check_text, has_part
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record, replace
+from dcf.values.records import fields_of, record, replace
 from dcf.values.refusal import Refusal
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class AddEntry:
-    """Request to add an entry. `key` is what it is known by; `caller` the name of who calls.
+class AddEntry(EntryFacts):
+    """Request to add an entry. `key` is what it is known by.
 
     `token` is that of the lease on `state`, where its holder reports a milestone. `is_operator`: the author need not
     have a part in the run.
     """
 
-    kind: EntryKind
-    text: str
-    agent: str
     key: str
-    caller: str | None = None
-    state: str | None = None
     token: str | None = None
-    details: Mapping[str, Json] = field(default_factory=dict)
-    blocks: bool = False
     is_operator: bool = False
     entry_id: str = field(init=False)
 
@@ -124,18 +118,12 @@ def add_entry(snapshot: Snapshot, wish: AddEntry) -> Decision[EntryAdded | Refus
     if isinstance(renewed.answer, Refusal):
         return Decision(answer=renewed.answer)
     entry = JournalEntry(
+        **fields_of(EntryFacts, wish),
         entry_id=wish.entry_id,
-        kind=wish.kind,
-        text=wish.text,
-        agent=wish.agent,
         at=max(snapshot.now, seen.last_at + 1),
         content=content,
-        caller=wish.caller,
-        state=wish.state,
         attempt=None if doc is None else doc.attempts,
-        details=wish.details,
         key=wish.key,
-        blocks=wish.blocks,
     )
     writes = renewed.changes or WriteSet()
     after = _written(writes, meta, entry)

@@ -20,7 +20,7 @@ from dcf.features.schedules.timing import Cron, Every, Timing, read_cron, read_e
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.record_json.codec import RecordCodec, json_method
-from dcf.values.records import record
+from dcf.values.records import fields_of, record
 
 MOST_SCHEDULES: Final = 1000
 """Schedules of one Redis."""
@@ -104,26 +104,33 @@ class Intent:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class ScheduleTerms:
+    """What a schedule starts, for whom, and what it does if runs overlap or ticks were missed."""
+
+    name: str
+    workflow: str
+    run_input: Json = None
+    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    planner_agent_id: str | None = None
+    retention_s: int | None = None
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = CatchUp.NONE
+    jitter_s: int = 0
+    created_by: str
+    project: str | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Schedule(ScheduleTerms):
     """A schedule. `next_at` is its next tick, `waiting` are ticks whose runs are to be started, oldest first.
 
     `runs` are its runs that may be running, the latest last. `seen_at` is the server's time of the latest change.
     """
 
-    name: str
     generation: str
     timing: Timing
-    workflow: str
-    run_input: Json
-    agents: Mapping[str, tuple[str, ...]]
-    tags: tuple[str, ...]
-    planner_agent_id: str | None
-    retention_s: int | None
-    overlap: Overlap
-    catch_up: CatchUp
-    jitter_s: int
     created_at: int
-    created_by: str
     next_at: int | None
     seen_at: int
     paused_at: int | None = None
@@ -132,7 +139,6 @@ class Schedule:
     waiting: tuple[int, ...] = ()
     starting: Intent | None = None
     runs: tuple[str, ...] = ()
-    project: str | None = None
     started: int = 0
     skipped: int = 0
     failed: int = 0
@@ -189,24 +195,12 @@ class Schedule:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class ScheduleWish:
+class ScheduleWish(ScheduleTerms):
     """Request to create a schedule: by a cron expression in a time zone, or every so many seconds."""
 
-    name: str
-    workflow: str
     cron: str | None = None
     timezone: str | None = None
     every_s: int | None = None
-    run_input: Json = None
-    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    planner_agent_id: str | None = None
-    retention_s: int | None = None
-    overlap: Overlap = Overlap.SKIP
-    catch_up: CatchUp = CatchUp.NONE
-    jitter_s: int = 0
-    created_by: str
-    project: str | None = None
 
     def timing(self, now: int) -> Timing:
         """Return when it ticks, counted from now on; raise InvalidArgument where that is not clear."""
@@ -237,21 +231,10 @@ def new_schedule(wish: ScheduleWish, now: int, generation: str) -> Schedule:
     if isinstance(timing, Every) and wish.jitter_s >= timing.seconds:
         raise InvalidArgument("The jitter must be shorter than the time between two ticks.", "Choose a shorter one.")
     return Schedule(
-        name=wish.name,
+        **fields_of(ScheduleTerms, replace(wish, tags=tags)),
         generation=generation,
         timing=timing,
-        workflow=wish.workflow,
-        run_input=wish.run_input,
-        agents=wish.agents,
-        tags=tags,
-        planner_agent_id=wish.planner_agent_id,
-        retention_s=wish.retention_s,
-        overlap=wish.overlap,
-        catch_up=wish.catch_up,
-        jitter_s=wish.jitter_s,
         created_at=now,
-        created_by=wish.created_by,
-        project=wish.project,
         next_at=timing.after(now),
         seen_at=now,
     )
@@ -273,8 +256,9 @@ def check_schedule_name(name: str) -> str:
 
 
 def is_same(schedule: Schedule, other: Schedule) -> bool:
-    """Return True if two schedules were asked for with the same arguments."""
-    return _content(schedule) == _content(other)
+    """Return True if two schedules were asked for with the same arguments, by the same caller."""
+    timings = [item.timing if isinstance(item.timing, Cron) else item.timing.seconds for item in (schedule, other)]
+    return timings[0] == timings[1] and fields_of(ScheduleTerms, schedule) == fields_of(ScheduleTerms, other)
 
 
 def shown(schedule: Schedule) -> dict[str, Json]:
@@ -315,23 +299,6 @@ def summary(schedule: Schedule) -> dict[str, Json]:
         "latest_run": schedule.runs[-1] if schedule.runs else None,
         "trouble": None if trouble is None else trouble.as_json(),
     }
-
-
-def _content(schedule: Schedule) -> tuple[Json, ...]:
-    timing = schedule.timing if isinstance(schedule.timing, Cron) else schedule.timing.seconds
-    agents = {state: list(pool) for state, pool in schedule.agents.items()}
-    return (
-        *(
-            timing,
-            schedule.workflow,
-            schedule.run_input,
-            agents,
-            schedule.tags,
-            schedule.planner_agent_id,
-            schedule.retention_s,
-        ),
-        *(schedule.overlap, schedule.catch_up, schedule.jitter_s, schedule.project),
-    )
 
 
 def _timing_json(timing: Timing) -> dict[str, Json]:

@@ -94,8 +94,9 @@ class Schedules:
             if there is not None:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
                 existing = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
-                same = is_same(there, made) and there.created_by == made.created_by
-                return ScheduleChange(answer=existing if same else schedule_exists(checked.name), is_changed=False)
+                return ScheduleChange(
+                    answer=existing if is_same(there, made) else schedule_exists(checked.name), is_changed=False
+                )
             too_many = _too_many(schedule_found, checked.created_by)
             if too_many is not None:
                 return ScheduleChange(answer=too_many, is_changed=False)
