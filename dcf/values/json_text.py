@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
@@ -57,6 +58,11 @@ SEND_COMPILED: Final = (
 
 load = orjson.loads
 """Parse JSON that dcf itself wrote."""
+
+
+def without_nulls(members: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the members of an object that are not null."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:

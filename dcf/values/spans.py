@@ -20,6 +20,15 @@ def read_span(text: str) -> int | None:
     return seconds if 0 < seconds <= LONGEST_S else None
 
 
+def in_largest_unit(seconds: float) -> str:
+    """Return a length of time in words, in the largest unit of which there are two at least."""
+    whole = max(0, int(seconds))
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if whole >= 2 * length:
+            return f"{whole // length} {unit}"
+    return f"{whole} s"
+
+
 def read_moment(text: str, now: int) -> int | None:
     """Return a point in time: ISO 8601 text with a time zone, or a length of time before `now`; None for others."""
     span = read_span(text)

@@ -9,6 +9,7 @@ from typing import Final
 
 from dcf.core.documents.decision import Notice
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
+from dcf.values.json_text import Json
 
 
 class NoticeKind(StrEnum):
@@ -85,6 +86,21 @@ def talk_kind(type_: str) -> str | None:
     """Return the kind of talk that an entry of the outbox brings; None for one of another kind."""
     kind = type_.partition(".")[0]
     return kind if kind in TALK else None
+
+
+def notice_about(
+    kind: NoticeKind,
+    key: str | int,
+    state: str | None,
+    epoch: int,
+    content: Mapping[str, Json],
+    agent_id: str | None = None,
+) -> Notice:
+    """Return a notice about a state, to an agent or else to the planner. `key` tells it from others of its kind."""
+    type_ = f"{kind.value}.{key}"
+    return Notice(
+        type=type_, state=None, epoch=epoch, reason=kind.value, agent_id=agent_id, about=state, content=content
+    )
 
 
 def start_child(state: str, doc: StateDoc) -> list[Notice]:

@@ -22,7 +22,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views.lists import RunList
 from dcf.runs.views.reading import RunViews
 from dcf.runs.views.status import RunView, known
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.text_pieces import clip
 from dcf.workforce.assignment import Desk
 from dcf.workforce.steps import Step, ask_why_held, steps_for, wait_for_event
@@ -169,7 +169,7 @@ def _run_item(run: str, view: RunView, agent: str | None) -> dict[str, Json]:
         "you_plan_it": True if agent is not None and view.meta.planner_agent_id == agent else None,
         "blocked_by": [blocker.as_json() for blocker in view.meta.blocked_by] or None,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(shown)
 
 
 def _work_item(work_item: WorkItem, brief: Brief) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from dcf.features.health.facts import PlatformTrouble
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.values.spans import in_largest_unit
 
 PATIENCE: Final = 10 * SECOND
 """How long what should happen at once may take: a delivery, or the clock's look at what is due."""
@@ -119,11 +120,7 @@ def sighting(at: int | None) -> str:
 
 def lasting(micros: int) -> str:
     """Return a duration in its largest unit."""
-    whole = max(0, micros) // SECOND
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if whole >= 2 * length:
-            return f"{whole // length} {unit}"
-    return f"{whole} s"
+    return in_largest_unit(micros // SECOND)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from dcf.features.external.records import SentSignal
 from dcf.values.json_paths import MISSING
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.operated import operated
 from dcf.verbs.callers import require_planner
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
@@ -74,9 +75,7 @@ def send_signal(
     require_planner(on, workflow_id)
     value = None if payload is MISSING else payload
     done = on.signals.send(workflow_id, name, value, reason=reason, request_id=request_id)
-    if isinstance(done, Refusal):
-        return done
-    return Answered(SentSignal, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
+    return operated(SentSignal, workflow_id, done)
 
 
 add_tools(__name__)

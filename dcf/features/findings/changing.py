@@ -24,7 +24,7 @@ from dcf.features.findings.model import (
 )
 from dcf.features.findings.refusals import needs_superseding
 from dcf.values.digest import content_fingerprint
-from dcf.values.json_text import Json, byte_length
+from dcf.values.json_text import Json, byte_length, without_nulls
 from dcf.values.records import fields_of, record, replace
 from dcf.values.refusal import Refusal
 from dcf.values.secret_shapes import redact
@@ -159,7 +159,7 @@ def changed(finding: LastingFinding, wish: FindingWish, now: int) -> LastingFind
         "text": text if text is None else check_text(text, "text", LONGEST_TEXT),
         "tags": None if wish.tags is None else check_labels(tags, "tags"),
     }
-    values = {name: value for name, value in members.items() if value is not None}
+    values = without_nulls(members)
     if status is not None and status is not FindingStatus.SUPERSEDED:
         values["superseded_by"] = None
     fields = tuple(name for name, value in values.items() if getattr(finding, name) != value)

@@ -13,7 +13,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
-from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.notices import NoticeKind, notice_about
 from dcf.core.leasing.attention import latest_look
 from dcf.core.lifecycle.blocking import has_room
 from dcf.features.gates.gate import Gate
@@ -23,7 +23,7 @@ from dcf.features.journal.writing import open_issue
 from dcf.features.people.description import Askees
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json, byte_length
+from dcf.values.json_text import Json, byte_length, without_nulls
 from dcf.values.records import record, replace
 
 MOST_SHOWN: Final = 8 * 1024
@@ -165,21 +165,13 @@ def failure_of(gate: Gate, verdict: GateVerdict, attempts: int) -> str:
 
 def asking(case: GateCase, open_gate: OpenGate) -> Iterator[Notice]:
     """Yield a notice to each who may give the verdict, or to the planner where anybody may."""
-    kind = NoticeKind.GATE.value
     gate = case.gate(open_gate.name)
     assert gate is not None, "it was opened from the gates"
     names = _recipients(case, gate, open_gate)
     content = work_of(case, gate, open_gate) if names else {}
+    key = notice_key(case.kept.number, open_gate)
     for name in names:
-        yield Notice(
-            type=f"{kind}.{notice_key(case.kept.number, open_gate)}",
-            state=None,
-            epoch=case.doc.lease.epoch,
-            reason=kind,
-            agent_id=name,
-            about=case.state,
-            content=content,
-        )
+        yield notice_about(NoticeKind.GATE, key, case.state, case.doc.lease.epoch, content, name)
 
 
 def notice_key(number: int, open_gate: OpenGate) -> str:
@@ -204,7 +196,7 @@ def work_of(case: GateCase, gate: Gate, open_gate: OpenGate) -> dict[str, Json]:
         "output_left_out": True if is_large else None,
         "output": None if is_large else case.output,
     }
-    return {name: value for name, value in work.items() if value is not None}
+    return without_nulls(work)
 
 
 def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, Json]]:
@@ -265,18 +257,10 @@ def _renewed(case: GateCase) -> Lease:
 
 
 def _needs_work(case: GateCase, owner: str, verdict: GateVerdict) -> Notice:
-    kind = NoticeKind.NEEDS_WORK.value
-    return Notice(
-        type=f"{kind}.{case.kept.number}",
-        state=None,
-        epoch=case.doc.lease.epoch,
-        reason=kind,
-        agent_id=owner,
-        about=case.state,
-        content={
-            "gate": verdict.gate,
-            "from": verdict.by,
-            "failed_criteria": [dict(criterion) for criterion in case.kept.failed],
-            "attempt": case.kept.attempts.get(verdict.gate, 0),
-        },
-    )
+    content: dict[str, Json] = {
+        "gate": verdict.gate,
+        "from": verdict.by,
+        "failed_criteria": [dict(criterion) for criterion in case.kept.failed],
+        "attempt": case.kept.attempts.get(verdict.gate, 0),
+    }
+    return notice_about(NoticeKind.NEEDS_WORK, case.kept.number, case.state, case.doc.lease.epoch, content, owner)

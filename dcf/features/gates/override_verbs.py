@@ -7,6 +7,7 @@ from dcf.features.gates.overriding import Override
 from dcf.features.gates.records import DecidedGate
 from dcf.features.gates.verbs import SHOWN, decided
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.operated import operated
 from dcf.verbs.callers import current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
@@ -72,10 +73,7 @@ def override_gate(
     caller = current_caller()
     name = agent_id or caller.agent_id or caller.name
     wish = Override(state=state, by=name, reason=reason, gate=gate, caller=caller.name)
-    done = on.gates.override(workflow_id, wish, request_id=request_id)
-    if isinstance(done, Refusal):
-        return done
-    return Answered(DecidedGate, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
+    return operated(DecidedGate, workflow_id, on.gates.override(workflow_id, wish, request_id=request_id))
 
 
 add_tools(__name__)

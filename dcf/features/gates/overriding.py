@@ -19,7 +19,7 @@ from dcf.features.gates.model import RECORDS, submission_of
 from dcf.features.gates.submitting import case_of, content_sha256
 from dcf.features.gates.verdicts import after_pass
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -141,6 +141,4 @@ def _event(case: GateCase, wish: Override, gate: str) -> Event:
         "content_sha256": case.kept.sha256 or None,
         "epoch": case.doc.lease.epoch,
     }
-    return Event(
-        type="GateOverridden", state=case.state, data={key: value for key, value in data.items() if value is not None}
-    )
+    return Event(type="GateOverridden", state=case.state, data=without_nulls(data))

@@ -15,8 +15,9 @@ from dcf.features.gates.model import Judged
 from dcf.features.gates.records import DecidedGate, VerdictName, WaitingGates
 from dcf.features.gates.syntax import LONGEST_CRITERION, MOST_CRITERIA
 from dcf.features.gates.verdicts import LONGEST_COMMENT, LONGEST_FEEDBACK, LONGEST_TAIL, Ruling
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.operated import operated
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
 from dcf.verbs.derived_tools import add_tools
@@ -293,12 +294,9 @@ def decide_gate(
         criteria=tuple(Judged(criterion=row.criterion, passed=row.passed, feedback=row.feedback) for row in criteria),
         failed=None if failed is None else tuple(failed),
         comment=comment,
-        facts={name: value for name, value in facts.items() if value is not None},
+        facts=without_nulls(facts),
     )
-    done = on.gates.decide(workflow_id, ruling, request_id=request_id)
-    if isinstance(done, Refusal):
-        return done
-    return Answered(DecidedGate, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
+    return operated(DecidedGate, workflow_id, on.gates.decide(workflow_id, ruling, request_id=request_id))
 
 
 def _judge(agent_id: str | None, group: str | None) -> Judge:

@@ -12,7 +12,7 @@ from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot
 from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
-from dcf.core.documents.notices import NoticeKind, ready_after
+from dcf.core.documents.notices import NoticeKind, notice_about, ready_after
 from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.lease import acquired_event, granted
 from dcf.features.growing.counts import GROWTH, Growth
@@ -62,11 +62,8 @@ def follow(
 
 def _failure(state: str, doc: StateDoc, epoch: int) -> Notice:
     """Return the notice to the planner that a unit failed; what waits for it waits until somebody decides."""
-    kind = NoticeKind.NOTE
     content: dict[str, Json] = {"from": "dcf", "text": f"Unit '{state}' failed: {doc.last_error}. {_DECIDE}"}
-    return Notice(
-        type=f"{kind}.failed-{epoch}", state=None, epoch=epoch, reason=kind.value, about=state, content=content
-    )
+    return notice_about(NoticeKind.NOTE, f"failed-{epoch}", state, epoch, content)
 
 
 def settle(

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from dcf.core.documents.codec import read_meta
 from dcf.core.documents.model import RunStatus, Status
-from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.starting import check_tags
 from dcf.errors import Forbidden, InvalidArgument
@@ -19,6 +18,7 @@ from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.operated import operated, operated_on
 from dcf.verbs.answers.work import work_shown
 from dcf.verbs.callers import bound_to, current_caller, require_planner, whose_requests
 from dcf.verbs.derived_tools import add_tools
@@ -224,7 +224,8 @@ def add_units(
     if isinstance(done, Refusal):
         return done
     work = [work_shown(on, workflow_id, leased) for leased in done.leases]
-    return Answered(AddedUnits, {**_members(workflow_id, done.outcome), "work": work})
+    members = {"workflow_id": workflow_id, "repeated": done.outcome.repeated, **done.outcome.answer}
+    return Answered(AddedUnits, {**members, "work": work})
 
 
 def _require_member(on: "Application", workflow_id: str) -> None:
@@ -265,9 +266,7 @@ def seal_group(
     _require_member(on, workflow_id)
     wish = Seal(group=group, only_if_done=only_if_done, force=force, ends=Status(ends) if ends else None)
     done = on.growing.seal_group(workflow_id, wish, reason=reason, request_id=request_id)
-    if isinstance(done, Refusal):
-        return RefusedWith(done, {"group": group})
-    return Answered(SealedGroup, _members(workflow_id, done))
+    return operated_on(SealedGroup, workflow_id, done, group=group)
 
 
 @verb(
@@ -284,7 +283,8 @@ def retry_unit(
 ) -> Answered[ReopenedUnit] | RefusedWith:
     """Let a failed unit of a run that grows be taken again, as a new attempt of the same unit."""
     _require_member(on, workflow_id)
-    return _reopened(workflow_id, unit, on.growing.retry_unit(workflow_id, unit, reason=reason, request_id=request_id))
+    done = on.growing.retry_unit(workflow_id, unit, reason=reason, request_id=request_id)
+    return operated_on(ReopenedUnit, workflow_id, done, unit=unit)
 
 
 @verb(
@@ -306,13 +306,8 @@ def rewind_unit(
 ) -> Answered[ReopenedUnit] | RefusedWith:
     """Reopen a unit of a run that grows, and all that followed it: their holders must stop, and outputs are gone."""
     _require_member(on, workflow_id)
-    return _reopened(workflow_id, unit, on.growing.rewind_unit(workflow_id, unit, reason=reason, request_id=request_id))
-
-
-def _reopened(workflow_id: str, unit: str, done: RunAnswer | Refusal) -> Answered[ReopenedUnit] | RefusedWith:
-    if isinstance(done, Refusal):
-        return RefusedWith(done, {"unit": unit})
-    return Answered(ReopenedUnit, _members(workflow_id, done))
+    done = on.growing.rewind_unit(workflow_id, unit, reason=reason, request_id=request_id)
+    return operated_on(ReopenedUnit, workflow_id, done, unit=unit)
 
 
 @verb(
@@ -385,11 +380,7 @@ def close_run(
         force=force,
     )
     done = on.growing.close_run(workflow_id, wish, reason=reason, request_id=request_id)
-    return done if isinstance(done, Refusal) else Answered(ClosedRun, _members(workflow_id, done))
-
-
-def _members(workflow_id: str, done: RunAnswer) -> dict[str, Json]:
-    return {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer}
+    return operated(ClosedRun, workflow_id, done)
 
 
 add_tools(__name__)

@@ -11,6 +11,7 @@ from dcf.features.health.facts import ClockFacts, Expected, ScheduleFacts, Vital
 from dcf.features.health.findings import HealthFinding, Level, Topic
 from dcf.features.health.server import judge_servers
 from dcf.values.instants import SECOND, to_text
+from dcf.values.spans import in_largest_unit
 
 RECENT_S: Final = 600
 """Seconds after which an agent that was not seen counts as away."""
@@ -43,7 +44,7 @@ def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
 def _clock(clock_facts: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFinding]:
     patience_s = max(_LATE_S, 3 * interval_s)
     silent_s = None if clock_facts.looked_at is None else max(0, now - clock_facts.looked_at) / SECOND
-    last = "No clock has ever looked" if silent_s is None else f"The clock looked last {_ago(silent_s)}"
+    last = "No clock has ever looked" if silent_s is None else f"The clock looked last {in_largest_unit(silent_s)} ago"
     runs = _runs(clock_facts)
     if silent_s is not None and silent_s <= patience_s:
         yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; {runs} under way.")
@@ -55,7 +56,9 @@ def _clock(clock_facts: ClockFacts, now: int, interval_s: float) -> Iterator[Hea
     if clock_facts.overdue is None or (late_s := (now - clock_facts.overdue.since) / SECOND) <= patience_s:
         return
     place = "the deadline" if clock_facts.overdue.state is None else f"state {clock_facts.overdue.state}"
-    sentence = f"The clock is late: {place} of run {clock_facts.overdue.workflow_id} was due {_ago(late_s)}."
+    sentence = (
+        f"The clock is late: {place} of run {clock_facts.overdue.workflow_id} was due {in_largest_unit(late_s)} ago."
+    )
     remedy = "Look at the log of the clock (`dcf serve`, `dcf store pulse`); run another if it has too much to do."
     yield HealthFinding(Topic.CLOCK, Level.WARNING, sentence, remedy)
 
@@ -72,7 +75,7 @@ def _agents(vitals: Vitals) -> HealthFinding:
         last = vitals.seen[0]
         more = " at least" if recent == len(vitals.seen) < vitals.seen_count else ""
         agents = "1 agent was" if recent == 1 else f"{recent} agents were"
-        ago = _ago(max(0, vitals.now - last.at) / SECOND)
+        ago = f"{in_largest_unit((vitals.now - last.at) / SECOND)} ago"
         return HealthFinding(
             Topic.AGENTS, Level.OK, f"{agents} seen in the last ten minutes{more}; the last was {last.agent_id}, {ago}."
         )
@@ -129,7 +132,7 @@ def _schedules(schedule_facts: ScheduleFacts, now: int, interval_s: float) -> He
     there = "There is 1 schedule" if schedule_facts.count == 1 else f"There are {schedule_facts.count} schedules"
     late_s = 0.0 if schedule_facts.overdue is None else (now - schedule_facts.overdue) / SECOND
     if late_s > max(_LATE_S, 3 * interval_s):
-        sentence = f"{there}, and one was due {_ago(late_s)}: no clock starts its runs."
+        sentence = f"{there}, and one was due {in_largest_unit(late_s)} ago: no clock starts its runs."
         remedy = _CLOCK
         return HealthFinding(Topic.SCHEDULES, Level.FAILING, sentence, remedy)
     if not schedule_facts.troubled:
@@ -151,7 +154,7 @@ def _lists(swept: SweepResult | None, now: int) -> HealthFinding:
     if swept.trouble is not None:
         sentence = f"The lists could not be checked, so that a run that none has is not found. {swept.trouble.message}"
         return HealthFinding(Topic.LISTS, Level.WARNING, sentence, swept.trouble.remedy)
-    when = f"The lists were checked {_ago(age_s)}"
+    when = f"The lists were checked {in_largest_unit(age_s)} ago"
     if not (swept.missing or swept.dangling):
         sentence = f"{when}: they name every run, agent and API key, and nothing else."
         if age_s <= _SWEEP_AGE_S:
@@ -168,10 +171,3 @@ def _lists(swept: SweepResult | None, now: int) -> HealthFinding:
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items()) or "nothing"
-
-
-def _ago(elapsed_s: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if elapsed_s >= 2 * length:
-            return f"{int(elapsed_s // length)} {unit} ago"
-    return f"{int(elapsed_s)} s ago"

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from dcf.errors import InvalidArgument
 from dcf.features.journal.model import MOST_DETAILS, EntryKind
-from dcf.values.json_text import Json, byte_length, load
+from dcf.values.json_text import Json, byte_length, load, without_nulls
 
 LEVELS: Final = ("debug", "info", "warn", "error")
 MOST_PROGRESS: Final = 100
@@ -23,7 +23,7 @@ Check: TypeAlias = Callable[[Json], str | None]
 
 def checked_details(kind: EntryKind, details: Mapping[str, Json]) -> dict[str, Json]:
     """Return the details in their usual form; raise InvalidArgument with all that is wrong with them."""
-    values = {name: value for name, value in details.items() if value is not None}
+    values = without_nulls(details)
     if kind is EntryKind.DECISION and isinstance(values.get("options"), str):
         values["options"] = _as_list(str(values["options"]))
     wrong = [*_wrong(kind, values)]

@@ -16,6 +16,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from dcf.values.spans import check_time
+from dcf.verbs.answers.operated import operated_on
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import bound_to, current_caller, scope_hint
 from dcf.verbs.derived_tools import add_tools
@@ -256,10 +257,8 @@ def resolve_issue(
         raise Forbidden("`resolve_issue` needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))
     by = agent_id or caller.agent_id or caller.name
     wish = ResolveIssue(issue=issue, how=how, by=by, may_any=_is_in_charge(on, workflow_id))
-    answer = on.journal.resolve_issue(workflow_id, wish, reason=reason, request_id=request_id)
-    if isinstance(answer, Refusal):
-        return RefusedWith(answer, {"issue": issue})
-    return Answered(ResolvedIssue, {"workflow_id": workflow_id, **answer.answer, "repeated": answer.repeated})
+    done = on.journal.resolve_issue(workflow_id, wish, reason=reason, request_id=request_id)
+    return operated_on(ResolvedIssue, workflow_id, done, issue=issue)
 
 
 def _is_in_charge(on: "Application", workflow_id: str) -> bool:

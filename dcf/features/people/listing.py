@@ -18,7 +18,7 @@ from dcf.features.people.description import Askees, HumanTask
 from dcf.features.people.model import asking_of
 from dcf.features.questions.model import Question
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.records import record
 
 LONGEST_PAGE: Final = 1000
@@ -169,7 +169,7 @@ class HumanTaskRow:
             "default": asking.default,
         }
         shown |= {} if task is None else _asked(task, whole=whole)
-        return {name: value for name, value in shown.items() if value is not None}
+        return without_nulls(shown)
 
 
 def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
@@ -186,7 +186,7 @@ def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
         "deadline": to_text(question.until),
         "choices": list(question.choices) or None,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(shown)
 
 
 def gate_row(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
@@ -205,7 +205,7 @@ def gate_row(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dic
         "deadline": None if gate.due is None else to_text(gate.due),
         "choices": ["pass", "fail"],
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return without_nulls(shown)
 
 
 def _asked(task: HumanTask, *, whole: bool) -> Mapping[str, Json]:

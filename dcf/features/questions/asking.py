@@ -11,7 +11,7 @@ from dcf.core.access.provenance import marked
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
-from dcf.core.documents.notices import NoticeKind, ready_again
+from dcf.core.documents.notices import NoticeKind, notice_about, ready_again
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over, unless_holder
 from dcf.core.leasing.attention import latest_look
@@ -36,7 +36,7 @@ from dcf.features.questions.model import (
 )
 from dcf.features.questions.notes import check_text
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
@@ -115,7 +115,7 @@ def shown(question: Question) -> dict[str, Json]:
         "waits_until": to_text(question.until) if question.is_open else None,
         "provenance": None if question.answer is None else marked(question.answered_by),
     }
-    return {name: value for name, value in members.items() if value is not None}
+    return without_nulls(members)
 
 
 def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
@@ -204,7 +204,6 @@ _ANSWER: Final = RecordCodec(
 
 def _asking(question: Question) -> list[Notice]:
     """Return a notice to each agent or person that is asked."""
-    kind = NoticeKind.QUESTION.value
     content: dict[str, Json] = {
         "question_id": question.question_id,
         "from": question.asked_by,
@@ -213,15 +212,7 @@ def _asking(question: Question) -> list[Notice]:
         "waits_until": to_text(question.until),
     }
     return [
-        Notice(
-            type=f"{kind}.{question.question_id}",
-            state=None,
-            epoch=question.epoch,
-            reason=kind,
-            agent_id=name,
-            about=question.state,
-            content=content,
-        )
+        notice_about(NoticeKind.QUESTION, question.question_id, question.state, question.epoch, content, name)
         for name in question.to.names
     ]
 
@@ -303,7 +294,6 @@ def _is_awaited(question: Question, doc: StateDoc) -> bool:
 
 def _told(question: Question, doc: StateDoc) -> Notice:
     """Return the notice to the asker; it is true as long as the visit lasts, so it has the epoch of its entry."""
-    kind = NoticeKind.ANSWERED.value
     content: dict[str, Json] = {
         "question_id": question.question_id,
         "question": question.text,
@@ -315,12 +305,5 @@ def _told(question: Question, doc: StateDoc) -> Notice:
         **({} if question.comment is None else {"comment": question.comment}),
         "gave_back": question.gave_back,
     }
-    return Notice(
-        type=f"{kind}.{question.question_id}",
-        state=None,
-        epoch=doc.entry_epoch,
-        reason=kind,
-        agent_id=question.asked_by,
-        about=question.state,
-        content=content,
-    )
+    about, key = question.state, question.question_id
+    return notice_about(NoticeKind.ANSWERED, key, about, doc.entry_epoch, content, question.asked_by)

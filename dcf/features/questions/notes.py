@@ -6,7 +6,7 @@ the run, and a planner reads all of them.
 
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
-from dcf.core.documents.notices import NoticeKind
+from dcf.core.documents.notices import NoticeKind, notice_about
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.documents.stored_values import object_of
@@ -111,6 +111,5 @@ def has_part(snapshot: Snapshot, meta: Meta, agent_id: str, state: str | None) -
 
 def _notice(note: Note, number: int, now: int) -> Notice:
     """Return what is owed to the planner."""
-    kind = NoticeKind.NOTE.value
     content: dict[str, Json] = {"note": number, "from": note.by, "text": note.text}
-    return Notice(type=f"{kind}.{number}", state=None, epoch=now, reason=kind, about=note.state, content=content)
+    return notice_about(NoticeKind.NOTE, number, note.state, now, content)

@@ -13,6 +13,7 @@ from dcf.features.questions.records import AnsweredQuestion, AskedQuestion, Left
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import wait_again
+from dcf.verbs.answers.operated import operated
 from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
@@ -70,10 +71,7 @@ def leave_note(
     """Tell the run's planner what is no result, such as what you found odd. It needs no answer."""
     may = Scope.OPERATE in current_caller().scopes
     note = Note(text=text, by=agent_id, state=state, is_operator=may)
-    done = on.talking.leave_note(workflow_id, note, request_id=request_id)
-    if isinstance(done, Refusal):
-        return done
-    return Answered(LeftNote, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
+    return operated(LeftNote, workflow_id, on.talking.leave_note(workflow_id, note, request_id=request_id))
 
 
 @verb(
@@ -246,10 +244,9 @@ def answer_question(
 ) -> Answered[AnsweredQuestion] | Refusal:
     """Answer a worker's question (an event of type question). The first answer counts."""
     reply = _reply(on, workflow_id, question_id, answer, comment=comment, agent_id=agent_id, group=group)
-    done = on.talking.answer_question(workflow_id, reply, request_id=request_id)
-    if isinstance(done, Refusal):
-        return done
-    return Answered(AnsweredQuestion, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
+    return operated(
+        AnsweredQuestion, workflow_id, on.talking.answer_question(workflow_id, reply, request_id=request_id)
+    )
 
 
 def _reply(

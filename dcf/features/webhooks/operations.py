@@ -34,7 +34,7 @@ from dcf.features.webhooks.tokens import (
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying.announcements import entry_of
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import read_task_token
 
@@ -92,7 +92,7 @@ class Offers:
             "last_error": doc.last_error,
         }
         state_input = snapshot.inputs.get(state)
-        shown = {name: value for name, value in work.items() if value is not None}
+        shown = without_nulls(work)
         definition = self._plane.run(workflow_id).definition
         brief = brief_of(definition, path, state_input)
         shown |= brief.as_json()

@@ -29,6 +29,7 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse_workflow
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.beginnings import defaulted, next_calls, unknown_agents, warnings_of
+from dcf.verbs.answers.operated import operated
 from dcf.verbs.callers import bound_to, current_caller, require_planner, whose_requests
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
@@ -279,10 +280,8 @@ def retry_run(
     """
     require_planner(on, workflow_id)
     is_operator = Scope.OPERATE in current_caller().scopes
-    answer = on.retrying.retry(workflow_id, reason=reason, request_id=request_id, may_release=is_operator)
-    if isinstance(answer, Refusal):
-        return answer
-    return Answered(RetriedRun, {"workflow_id": workflow_id, "repeated": answer.repeated, **answer.answer})
+    done = on.retrying.retry(workflow_id, reason=reason, request_id=request_id, may_release=is_operator)
+    return operated(RetriedRun, workflow_id, done)
 
 
 def _document(on: "Application", workflow: Any, definition: str | None) -> Json:
