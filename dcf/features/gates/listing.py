@@ -3,6 +3,7 @@
 from typing import Final
 
 from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.listing.waiting import WaitingPlace
 from dcf.features.gates.consequences import GateCase
 from dcf.values.records import record
 
@@ -10,21 +11,14 @@ ANY: Final = "any"
 """The list of what anybody may judge."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class GatePlace:
+class GatePlace(WaitingPlace):
     """An entry of a list: since when it waits, and which state of which run it is."""
 
-    at: int
-    entry: str
+    __slots__ = ()
 
     def __str__(self) -> str:
         """Return it as a cursor."""
         return f"{self.at}|{self.entry}"
-
-    @property
-    def order(self) -> tuple[int, str]:
-        """The order of lists: the state that waits longest comes first."""
-        return self.at, self.entry
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -18,13 +18,14 @@ from dcf.features.gates.consequences import GateCase, gates_of
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
 from dcf.features.gates.model import RECORDS, Submission, record_of, submission_of
 from dcf.features.gates.overriding import Override
-from dcf.features.gates.storage import GateLists, WaitingState, place_of
+from dcf.features.gates.storage import GateLists, place_of, record_in
 from dcf.features.gates.submitting import case_of
 from dcf.features.gates.verdicts import Ruling
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
+from dcf.store.lists.waiting import WaitingState
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -120,7 +121,7 @@ class Gates:
             next_place=place,
         )
 
-    def _case(self, waiting_state: WaitingState) -> GateCase | None:
+    def _case(self, waiting_state: WaitingState[GatePlace]) -> GateCase | None:
         try:
             definition = self._plane.run(waiting_state.workflow_id).definition
         except UnknownRun:  # it was deleted meanwhile
@@ -130,7 +131,7 @@ class Gates:
             doc=waiting_state.doc,
             meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),
             gates=gates_of(definition, waiting_state.path),
-            kept=waiting_state.kept,
+            kept=record_in(waiting_state),
             output=None,
             now=0,
             instructions=instructions_of(definition, waiting_state.path),

@@ -6,56 +6,32 @@ after the one that closes it. If the process dies between, the next reader of th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import merge
-from itertools import islice
 from typing import Final
 
-from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.model import StateDoc
 from dcf.core.listing.checks import ListKind
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
 from dcf.features.gates.model import RECORDS, GateRecord, Records, open_gates, read_record, submission_of, write_record
-from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
-from dcf.store.connection.documents import micros
 from dcf.store.extensions import PartRow, StateLists
-from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import encode_state, member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
+from dcf.store.lists.waiting import BEING_OPENED, WaitingLists, WaitingState
 from dcf.store.transaction.reading import fields_of_hash
-from dcf.store.transaction.state_texts import read_text
 from dcf.store.transaction.writing import Packet
-from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump_bytes, load
-from dcf.values.records import record
 
 WAITING: Final = "cp:idx:gates:"
 _SPARE: Final = 10
 """Entries read beyond the page, in place of stale ones."""
-
-FACTS: Final = ("status", "project")
-"""Members of meta that are read of each run on a list."""
-
-_BEING_OPENED: Final = 60 * SECOND
-"""An entry younger than this may be of a gate that is just being opened."""
 
 _TAKE_OFF: Final = take_off_unless(
     "state.status == 'running' and state.type == 'Gate'"
     " and (type(state.gated) ~= 'table' or state.gated.number ~= tonumber(ARGV[2]))"
 )
 """Lua script that takes an entry off a list, unless its state waits again with another submission than ARGV[2]."""
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class WaitingState:
-    """A state that waits for verdicts, as it was read for a list."""
-
-    place: GatePlace
-    workflow_id: str
-    path: str
-    doc: StateDoc
-    kept: GateRecord
-    project: str | None = None
 
 
 def queues_of(doc: StateDoc) -> frozenset[str]:
@@ -85,14 +61,19 @@ def listed_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> Iterato
 def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> Iterator[Command]:
     """Yield the commands, for after the commit, that take a state off the lists for which it no longer waits."""
     for queue in sorted(queues_of(before) - queues_of(after)):
-        yield _unlist(queue, run, path, before)
+        yield _unlist(queue, member(run.workflow_id, path), before)
 
 
-def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:
+def _unlist(queue: str, entry: str, seen: StateDoc | None) -> Command:
     submission = None if seen is None else submission_of(seen)
     number = 0 if submission is None else submission.number
-    entry = member(run.workflow_id, path)
-    return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, number, run.state(path))
+    workflow_id, path = read_member(entry)
+    return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, number, RunKeys(workflow_id).state(path))
+
+
+def record_in(state: WaitingState[GatePlace]) -> GateRecord:
+    """Return the record of the verdicts on a state that waits for more."""
+    return read_record(load(state.more) if isinstance(state.more, bytes) else None)
 
 
 class GateLists:
@@ -100,21 +81,19 @@ class GateLists:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._lists = WaitingLists(connections, GatePlace)
 
-    def page(self, query: GateQuery) -> tuple[list[WaitingState], GatePlace | None]:
+    def page(self, query: GateQuery) -> tuple[list[WaitingState[GatePlace]], GatePlace | None]:
         """Return a page, longest waiting first, and the place for the next page: two round trips, as a rule."""
         limit = query.limit + _SPARE
-        first = [_range(queue, query.place, 0, limit + _SPARE) for queue in query.queues]
-        clock, *replies = self._connections.send(("TIME",), *first)
-        pages = [self._enough(*page, query.place, limit) for page in zip(query.queues, replies, strict=True)]
-        after = list(islice(dict.fromkeys(merge(*pages, key=lambda place_of_gate: place_of_gate.order)), limit))
-        rows, stale = self._rows(after, query, micros(clock))
+        places, now = self._lists.entries([f"{WAITING}{queue}" for queue in query.queues], query.place, limit)
+        rows, stale = self._rows(places, query, now)
         if stale:
             ask(self._connections, *stale)
         shown = rows[: query.limit]
         if len(rows) > query.limit:
             return shown, shown[-1].place
-        return shown, after[-1] if len(after) == limit else None
+        return shown, places[-1] if len(places) == limit else None
 
     def inputs(self, states: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Json]:
         """Return the inputs of these states, each by its run and path, in one packet; what is gone is left out."""
@@ -124,66 +103,24 @@ class GateLists:
         texts = [None if isinstance(reply, Exception) else form.text(reply) for reply in replies]
         return {state: load(text) for state, text in zip(states, texts, strict=True) if text is not None}
 
-    def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, count: int) -> list[GatePlace]:
-        """Return `wanted` entries after the place, or all: more are read where many began to wait at its moment."""
-        size = count + _SPARE
-        read = last = _places(reply)
-        while len(last) == size and len(_after(read, place)) < count:
-            (more,) = self._connections.send(_range(queue, place, len(read), size))
-            last = _places(more)
-            read = read + last
-        return _after(read, place)
-
     def _rows(
         self, places: Sequence[GatePlace], query: GateQuery, now: int
-    ) -> tuple[list[WaitingState], list[Command]]:
-        """Return what the documents say of these entries, and the commands that take off what waits no more."""
-        form, named = self._connections.form, [read_member(place.entry) for place in places]
-        commands = [command for workflow_id, path in named for command in _reads(form, RunKeys(workflow_id), path)]
-        replies = iter(self._connections.ask(*commands) if commands else ())
-        rows: list[WaitingState] = []
+    ) -> tuple[list[WaitingState[GatePlace]], list[Command]]:
+        """Return the states that wait, and the commands that take off what waits no more."""
+        rows: list[WaitingState[GatePlace]] = []
         stale: list[Command] = []
-        for place, (workflow_id, path) in zip(places, named, strict=True):
-            row = _row(form, place, workflow_id, path, (next(replies), next(replies), next(replies)))
-            if row is not None and not queues_of(row.doc).isdisjoint(query.queues):
-                rows += [row] if query.project in (None, row.project) else []
-            elif place.at < now - _BEING_OPENED:
-                seen, run = None if row is None else row.doc, RunKeys(workflow_id)
-                stale += [_unlist(queue, run, path, seen) for queue in query.queues]
+        for place, state in self._lists.states(places, _ask_record):
+            judged = state if state is not None and state.doc.is_judged else None
+            if judged is not None and not queues_of(judged.doc).isdisjoint(query.queues):
+                rows += [judged] if query.project in (None, judged.project) else []
+            elif place.at < now - BEING_OPENED:
+                seen = None if judged is None else judged.doc
+                stale += [_unlist(queue, place.entry, seen) for queue in query.queues]
         return rows, stale
 
 
-def _range(queue: str, place: GatePlace | None, skipped: int, most: int) -> Command:
-    low = "-inf" if place is None else str(place.at)
-    return ("ZRANGE", f"{WAITING}{queue}", low, "+inf", "BYSCORE", "LIMIT", skipped, most, "WITHSCORES")
-
-
-def _after(gate_places: Sequence[GatePlace], place: GatePlace | None) -> list[GatePlace]:
-    return [place_of_gate for place_of_gate in gate_places if place is None or place_of_gate.order > place.order]
-
-
-def _places(reply: list[bytes]) -> list[GatePlace]:
-    pairs = zip(reply[::2], reply[1::2], strict=True)
-    return [GatePlace(at=int(float(score)), entry=name.decode()) for name, score in pairs]
-
-
-def _reads(form: DocumentForm, run: RunKeys, path: str) -> tuple[Command, Command, Command]:
-    return (form.members(run.meta, FACTS), form.read(run.state(path)), ("HGET", run.gates, encode_state(path)))
-
-
-def _row(
-    form: DocumentForm, place: GatePlace, workflow_id: str, path: str, replies: tuple[Reply, Reply, Reply]
-) -> WaitingState | None:
-    meta, state, record_text = replies
-    facts = (None if isinstance(meta, Exception) else form.values(FACTS, meta)) or {}
-    text = None if isinstance(state, Exception) else form.text(state)
-    doc = read_text(text) if facts.get("status") == RunStatus.RUNNING and text is not None else None
-    if doc is None or not doc.is_judged:
-        return None
-    gate_record = read_record(load(record_text) if isinstance(record_text, bytes) else None)
-    return WaitingState(
-        place=place, workflow_id=workflow_id, path=path, doc=doc, kept=gate_record, project=facts.get("project")
-    )
+def _ask_record(run: RunKeys, path: str, _: GatePlace) -> Command:
+    return ("HGET", run.gates, encode_state(path))
 
 
 LISTED: Final = StateLists(

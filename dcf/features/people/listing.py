@@ -11,6 +11,7 @@ from typing import Final
 
 from dcf.core.documents.model import StateDoc
 from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.listing.waiting import WaitingPlace
 from dcf.errors import InvalidArgument
 from dcf.features.gates.model import OpenGate, submission_of
 from dcf.features.people.answering import waits_for_person
@@ -52,19 +53,13 @@ def read_inbox_place(cursor: str | None) -> InboxPlace:
     return InboxPlace(source=Source.TASKS, after=cursor)
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class TaskCursor:
+class TaskCursor(WaitingPlace):
     """A place in a list of open tasks: when the task before it was opened (its epoch), and its entry."""
 
-    epoch: int
-    entry: str
-
-    def is_before(self, epoch: int, entry: str) -> bool:
-        """Return True if this entry comes after the place, oldest first."""
-        return (epoch, entry) > (self.epoch, self.entry)
+    __slots__ = ()
 
     def __str__(self) -> str:
-        return f"{self.epoch}:{self.entry}"
+        return f"{self.at}:{self.entry}"
 
 
 def read_place(text: str | None) -> TaskCursor | None:
@@ -74,7 +69,7 @@ def read_place(text: str | None) -> TaskCursor | None:
     match = _CURSOR.match(text)
     if match is None:
         raise unknown_cursor()
-    return TaskCursor(epoch=int(match[1]), entry=match[2])
+    return TaskCursor(at=int(match[1]), entry=match[2])
 
 
 @record(frozen=True, slots=True, kw_only=True)

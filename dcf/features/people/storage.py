@@ -8,15 +8,14 @@ A page costs what it shows: its entries, and of each the documents of the run, t
 """
 
 from collections.abc import Sequence
-from heapq import merge
-from itertools import islice
+from functools import partial
 from typing import Final
 
 from dcf.core.documents.decision import Snapshot, WriteSet
-from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.documents.model import StateDoc
 from dcf.core.listing.checks import ListKind
 from dcf.errors import StateError
-from dcf.features.gates.storage import FACTS, unlisted_commands
+from dcf.features.gates.storage import unlisted_commands
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.description import HumanTask, read_human_task
 from dcf.features.people.keys import (
@@ -36,16 +35,14 @@ from dcf.features.people.keys import (
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.features.people.model import asking_of
 from dcf.features.questions.model import read_talk
-from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
-from dcf.store.connection.documents import micros
 from dcf.store.extensions import StateLists
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
-from dcf.store.transaction.state_texts import read_text
-from dcf.values.instants import SECOND
+from dcf.store.lists.waiting import BEING_OPENED, WaitingLists, WaitingState
 from dcf.values.json_text import load
 from dcf.values.records import replace
 
@@ -54,9 +51,6 @@ _SPARE: Final = 14
 
 _LOOKED_AT: Final = 2_000
 """Entries that one page looks at, at most; then the page ends."""
-
-_BEING_OPENED: Final = 60 * SECOND
-"""An entry younger than this may be of a task that is just being opened."""
 
 _TAKE_OFF: Final = take_off_unless(
     "tonumber(score) > tonumber(ARGV[2]) or (state.status == 'running' and state.type == 'Human')"
@@ -90,7 +84,8 @@ def ended_commands(run: RunKeys, changes: WriteSet, seen: Snapshot) -> list[Comm
         commands += _closed_gates(run, path, before, after)
         commands += unlisted_commands(run, path, before, after)
         if asking is not None and waits_for_person(before) and not waits_for_person(after):
-            commands += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, asking)]
+            entry = member(run.workflow_id, path)
+            commands += [_unlist(key, entry, before.lease.epoch) for key in lists_of(run.workflow_id, asking)]
     return commands
 
 
@@ -98,7 +93,7 @@ def _closed_questions(run: RunKeys, path: str, before: StateDoc, after: StateDoc
     left = {question.question_id for question in open_questions(after)}
     closed = [question for question in open_questions(before) if question.question_id not in left]
     return [
-        _unlist_question(key, run, path, question.question_id)
+        _unlist(key, question_member(run.workflow_id, path, question.question_id))
         for question in closed
         for key in lists_of(run.workflow_id, question)
     ]
@@ -107,21 +102,21 @@ def _closed_questions(run: RunKeys, path: str, before: StateDoc, after: StateDoc
 def _closed_gates(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> list[Command]:
     left = {open_gate.name for open_gate in gates_for_people(after)}
     closed = [open_gate for open_gate in gates_for_people(before) if open_gate.name not in left]
-    return [_unlist_gate(key, run, path, gate.name) for gate in closed for key in lists_of(run.workflow_id, gate)]
+    return [
+        _unlist(key, question_member(run.workflow_id, path, gate_id(gate.name)))
+        for gate in closed
+        for key in lists_of(run.workflow_id, gate)
+    ]
 
 
-def _unlist_gate(key: str, run: RunKeys, path: str, name: str) -> Command:
-    entry = question_member(run.workflow_id, path, gate_id(name))
-    return ("EVAL", _TAKE_OFF_GATE, 1, key, entry, name, run.state(path))
-
-
-def _unlist_question(key: str, run: RunKeys, path: str, question_id: str) -> Command:
-    entry = question_member(run.workflow_id, path, question_id)
-    return ("EVAL", _TAKE_OFF_QUESTION, 1, key, entry, question_id, run.state(path))
-
-
-def _unlist(key: str, run: RunKeys, path: str, epoch: int) -> Command:
-    return ("EVAL", _TAKE_OFF, 1, key, member(run.workflow_id, path), epoch, run.state(path))
+def _unlist(key: str, entry: str, epoch: int = 0) -> Command:
+    """Return the command that takes an entry off a list: a task of the visit of this epoch, a question, or a gate."""
+    (workflow_id, path), question = read_member(entry), question_of(entry)
+    script, known_by = (_TAKE_OFF, epoch) if question is None else (_TAKE_OFF_QUESTION, question)
+    gate = gate_of(question)
+    if gate is not None:
+        script, known_by = _TAKE_OFF_GATE, gate
+    return ("EVAL", script, 1, key, entry, known_by, RunKeys(workflow_id).state(path))
 
 
 class HumanTasks:
@@ -129,15 +124,15 @@ class HumanTasks:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._lists = WaitingLists(connections, TaskCursor)
 
     def page(self, query: HumanTaskQuery) -> HumanTaskPage:
         """Return a page of open tasks, oldest first."""
-        (clock,), lists = self._connections.send(("TIME",)), _lists(query)
-        now, place, looked = micros(clock), query.place, 0
+        lists, place, looked, now = _lists(query), query.place, 0, 0
         rows: list[HumanTaskRow] = []
         while looked < _LOOKED_AT:
             count = query.limit - len(rows) + _SPARE
-            entries = self._entries(lists, place, count)
+            entries, now = self._lists.entries(lists, place, count)
             for place_of_row, row in self._rows(entries, lists, now):
                 place = place_of_row
                 if row is not None and row.is_wanted(query):
@@ -149,57 +144,26 @@ class HumanTasks:
                 return HumanTaskPage(now=now, rows=tuple(rows), next_place=None)
         return HumanTaskPage(now=now, rows=tuple(rows), next_place=place)
 
-    def _entries(self, lists: Sequence[str], place: TaskCursor | None, count: int) -> list[TaskCursor]:
-        """Return `wanted` entries after the place, of all these lists together, each once."""
-        entries = merge(*(self._after(key, place, count) for key in lists), key=_order)
-        return list(islice(dict.fromkeys(entries), count))
-
-    def _after(self, key: str, place: TaskCursor | None, count: int) -> list[TaskCursor]:
-        """Return `wanted` entries of a list after the place. Tasks opened at one moment are ordered by name."""
-        low, skipped, cursors = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
-        while len(cursors) < count:
-            page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, count, "WITHSCORES")
-            (raw,) = self._connections.send(page)
-            scored = zip(raw[::2], raw[1::2], strict=True)
-            entries = [TaskCursor(epoch=int(float(score)), entry=name.decode()) for name, score in scored]
-            cursors += [entry for entry in entries if place is None or place.is_before(entry.epoch, entry.entry)]
-            skipped += len(entries)
-            if len(entries) < count:
-                break
-        return cursors
-
     def _rows(
         self, task_cursors: Sequence[TaskCursor], lists: Sequence[str], now: int
     ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
         """Return the entries with their documents; None for entries that no longer wait, which are taken off."""
-        form, named = self._connections.form, [read_member(item.entry) for item in task_cursors]
-        questions = [question_of(item.entry) for item in task_cursors]
-        commands = [
-            command
-            for (workflow_id, path), question in zip(named, questions, strict=True)
-            for command in _reads(form, RunKeys(workflow_id), path, question)
-        ]
-        replies = iter(self._connections.ask(*commands) if commands else ())
+        form = self._connections.form
         rows: list[tuple[TaskCursor, HumanTaskRow | None]] = []
         stale: list[Command] = []
-        for place, (workflow_id, path), question in zip(task_cursors, named, questions, strict=True):
-            row = _row(form, place, workflow_id, path, question, (next(replies), next(replies), next(replies)))
-            if row is None and place.epoch < now - _BEING_OPENED:
-                run, on = RunKeys(workflow_id), (*lists, ALL_ASKED, asked_in(workflow_id))
-                if question is None:
-                    stale += [_unlist(key, run, path, place.epoch) for key in on]
-                elif (gate := gate_of(question)) is not None:
-                    stale += [_unlist_gate(key, run, path, gate) for key in on]
-                else:
-                    stale += [_unlist_question(key, run, path, question) for key in on]
+        for place, state in self._lists.states(task_cursors, partial(_ask_description, form)):
+            row = None if state is None else _row(form, state)
+            if row is None and place.at < now - BEING_OPENED:
+                run = place.entry.partition("/")[0]
+                stale += [_unlist(key, place.entry, place.at) for key in (*lists, ALL_ASKED, asked_in(run))]
             rows.append((place, row))
         if stale:
             ask(self._connections, *stale)
         return rows
 
 
-def _order(place: TaskCursor) -> tuple[int, str]:
-    return place.epoch, place.entry
+def _ask_description(form: DocumentForm, run: RunKeys, path: str, place: TaskCursor) -> Command:
+    return form.read(run.input(path) if question_of(place.entry) is None else run.talk)
 
 
 def _lists(query: HumanTaskQuery) -> list[str]:
@@ -210,52 +174,21 @@ def _lists(query: HumanTaskQuery) -> list[str]:
     return [*own, *(asked_of(f"group:{name}") for name in query.groups)] or [ALL_ASKED]
 
 
-def _reads(form: DocumentForm, run: RunKeys, path: str, question: str | None) -> tuple[Command, Command, Command]:
-    return (
-        form.members(run.meta, FACTS),
-        form.read(run.state(path)),
-        form.read(run.input(path) if question is None else run.talk),
+def _row(form: DocumentForm, state: WaitingState[TaskCursor]) -> HumanTaskRow | None:
+    doc, question = state.doc, question_of(state.place.entry)
+    about = None if isinstance(state.more, Exception) else form.text(state.more)
+    row = HumanTaskRow(
+        place=state.place, workflow_id=state.workflow_id, state=state.path, doc=doc, task=None, project=state.project
     )
-
-
-def _row(
-    form: DocumentForm,
-    place: TaskCursor,
-    workflow_id: str,
-    path: str,
-    question: str | None,
-    replies: tuple[Reply, Reply, Reply],
-) -> HumanTaskRow | None:
-    meta, state, talk_text = replies
-    facts = (None if isinstance(meta, Exception) else form.values(FACTS, meta)) or {}
-    is_running, project = facts.get("status") == RunStatus.RUNNING, facts.get("project")
-    text = None if isinstance(state, Exception) else form.text(state)
-    doc = read_text(text) if is_running and text is not None else None
-    if doc is None:
-        return None
-    about, gate = None if isinstance(talk_text, Exception) else form.text(talk_text), gate_of(question)
+    if question is None:
+        return replace(row, task=_task(about)) if waits_for_person(doc) else None
+    gate = gate_of(question)
     if gate is not None:
         waiting = (open_gate for open_gate in gates_for_people(doc) if open_gate.name == gate)
-        row = HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, project=project)
         return next((replace(row, gate=gate) for gate in waiting), None)
-    if question is not None:
-        asked_question = None if about is None else read_talk(load(about)).question(question)
-        if asked_question is None or not any(
-            open_question.question_id == question for open_question in open_questions(doc)
-        ):
-            return None
-        return HumanTaskRow(
-            place=place,
-            workflow_id=workflow_id,
-            state=path,
-            doc=doc,
-            task=None,
-            question=asked_question,
-            project=project,
-        )
-    if not waits_for_person(doc):
-        return None
-    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(about), project=project)
+    asked_question = None if about is None else read_talk(load(about)).question(question)
+    is_open = any(open_question.question_id == question for open_question in open_questions(doc))
+    return None if asked_question is None or not is_open else replace(row, question=asked_question)
 
 
 def _task(text: bytes | None) -> HumanTask | None:
