@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer
 from dcf.errors import DcfError
-from dcf.features.external.callback_operations import Callbacks, Operated
+from dcf.features.external.callback_operations import Callbacks
+from dcf.runs.operating import Operated
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
 from lab.expectation import answer_of
