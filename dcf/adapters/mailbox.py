@@ -148,7 +148,8 @@ def _delivery(agent_id: str, posted: Posted) -> Delivery:
     if posted.outcome == "gone":
         return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=_unknown(agent_id).message)
     if posted.outcome == "full":
-        return Delivery(failure=Undelivered.BUSY, error=_full(agent_id), retry_after_s=_FULL_RETRY_S)
+        error = f"Agent '{clip(agent_id)}' has {MOST_UNREAD} unread events of runs by the same creator."
+        return Delivery(failure=Undelivered.BUSY, error=error, retry_after_s=_FULL_RETRY_S)
     return Delivery(message_id=posted.message_id, duplicate=posted.outcome == "duplicate")
 
 
@@ -159,10 +160,6 @@ def _found(record: AgentRecord) -> AgentFound:
         tags=record.tags,
         created_at=created_text(record),
     )
-
-
-def _full(agent_id: str) -> str:
-    return f"Agent '{clip(agent_id)}' has {MOST_UNREAD} unread events of runs by the same creator."
 
 
 def _unknown(agent_id: str) -> AgentUnknown:

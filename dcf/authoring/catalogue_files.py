@@ -12,6 +12,7 @@ from typing import Final
 from dcf.authoring import job_files
 from dcf.authoring.files import MAX_FILE, SourceFiles
 from dcf.authoring.front_matter import split
+from dcf.core.documents.stored_values import list_of
 from dcf.errors import InvalidArgument
 from dcf.features.catalogue.model import (
     LONGEST_DESCRIPTION,
@@ -146,7 +147,7 @@ def _phase(node: Located, report: Report) -> dict[str, object]:
 def _check_phases(phases: list[dict[str, object]], fields: LocatedFields) -> None:
     """Report phases of the same name, and those that wait for what is no phase or for each other."""
     names = [str(phase["phase"]) for phase in phases]
-    needs = {str(phase["phase"]): [str(need) for need in _list(phase["dependsOn"])] for phase in phases}
+    needs = {str(phase["phase"]): [str(need) for need in list_of(phase["dependsOn"])] for phase in phases}
     place = fields.place_of("phases")
     for name in sorted({name for name in names if names.count(name) > 1}):
         fields.report.refuse(place, "twice", f"There are two phases '{name}'.", "Rename one of them.")
@@ -158,10 +159,6 @@ def _check_phases(phases: list[dict[str, object]], fields: LocatedFields) -> Non
     circle = job_files.circle_in(needs)
     if circle is not None:
         fields.report.refuse(place, "circle", f"Phase '{circle}' waits for itself.", "Remove a dependsOn.")
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def _checked(made: NewDefinition, name: str, report: Report) -> NewDefinition | None:

@@ -12,6 +12,7 @@ from typing import Final
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.front_matter import split
 from dcf.authoring.mission_plans import DEFINITION, WORKFLOW, MissionTexts
+from dcf.core.documents.stored_values import object_of
 from dcf.values.json_text import Json
 from dcf.values.located import Report
 
@@ -60,8 +61,7 @@ def _agents(folder: Path) -> Mapping[str, tuple[str, ...] | None]:
     for name in names[:_MOST_AGENTS]:
         text = files.read(name, max_bytes=_LARGEST)
         parts = None if text is None else split(text, name, Report())
-        front = parts[0].plain() if parts is not None else {}
-        about = front if isinstance(front, dict) else {}
+        about = {} if parts is None else object_of(parts[0].plain())
         agents[str(about.get("name") or Path(name).stem)] = _tools(about.get("tools"))
     return agents
 

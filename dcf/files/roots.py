@@ -170,7 +170,8 @@ class Roots:
             for alias in sorted((root.absolute() for root in (*self.read, *self.write, *known)), reverse=True):
                 if tuple(steps[: len(alias.parts) - 1]) == alias.parts[1:]:
                     return Path(os.path.realpath(alias)).joinpath(*steps[len(alias.parts) - 1 :])
-            raise self._outside(text)
+            hint = f"They are: {self._listed()}."
+            raise Stopped("forbidden", f"'{text[:200]}' is outside the configured directories.", hint)
         if len(known) > 1:
             raise Stopped(
                 "invalid_argument",
@@ -183,11 +184,6 @@ class Roots:
         """Choose the innermost root around a path, so that a read-only root inside a writable one stays read-only."""
         root = max((root for root in known if path.is_relative_to(root)), key=lambda root: len(root.parts))
         return RootedPath(root=root, steps=path.parts[len(root.parts) :])
-
-    def _outside(self, text: str) -> Stopped:
-        return Stopped(
-            "forbidden", f"'{text[:200]}' is outside the configured directories.", f"They are: {self._listed()}."
-        )
 
     def _listed(self, *, write: bool = False) -> str:
         shown = [str(root) for root, writable in sorted(self._known().items()) if writable or not write]

@@ -8,7 +8,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import wraps
@@ -84,12 +84,8 @@ class FileTree:
         The path `.` lists the roots themselves if there are several.
         """
         if path == "." and len(self._roots.all()) > 1:
-            return Listing(
-                path=path,
-                entries=tuple(
-                    describe(str(path_there), str(path_there), path_there.stat()) for path_there in self._there()
-                ),
-            )
+            roots = [root for root in self._roots.all() if root.is_dir()]
+            return Listing(path=path, entries=tuple(describe(str(root), str(root), root.stat()) for root in roots))
         place = self._roots.place(path)
         begun = None if after is None else tuple(after.split("/"))
         entries: list[DirectoryEntry] = []
@@ -190,7 +186,7 @@ class FileTree:
             raise Stopped("move_failed", "Nothing can be moved into itself.", "Choose a destination outside of it.")
         with old.open_parent(missing="source_not_found") as (from_directory, name):
             about = _look(from_directory, name, "source_not_found")
-            if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode) or stat.S_ISLNK(about.st_mode)):
+            if not _is_plain(about.st_mode):
                 raise Stopped("unsupported_type", f"'{name}' is no file, link or directory.")
             with new.open_parent(create=create_parents, missing="destination_parent_missing") as (to_directory, last):
                 if old.parts != new.parts:
@@ -203,9 +199,6 @@ class FileTree:
         if not place.steps:
             raise Stopped("forbidden", f"'{path}' is a configured directory.", "Name what is inside it.")
         return place
-
-    def _there(self) -> Iterator[Path]:
-        return (root for root in self._roots.all() if root.is_dir())
 
 
 @record(frozen=True, slots=True)

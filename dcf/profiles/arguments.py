@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from dcf.profiles.profile import Failure, NotDone
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, parts_of
 
 _SHOWN: Final = 10
 """Most mistakes of a call that its error names."""
@@ -95,19 +95,10 @@ def check(model: type[AnyArguments], arguments: Mapping[str, Json]) -> AnyArgume
 
 def _path(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
     """Return the path of an argument, without the parts that only say which kind of value was tried."""
-    known = set(_property_names(model.model_json_schema(by_alias=True)))
+    schemas = [part for part in parts_of(model.model_json_schema(by_alias=True)) if isinstance(part, dict)]
+    known = {name for schema in schemas for name in schema.get("properties", ())}
     parts = [str(part) for part in location if isinstance(part, int) or part in known]
     return ".".join(parts) or "arguments"
-
-
-def _property_names(node: Json) -> Iterator[str]:
-    if isinstance(node, Mapping):
-        yield from node.get("properties", ())
-        for part in node.values():
-            yield from _property_names(part)
-    elif isinstance(node, list):
-        for part in node:
-            yield from _property_names(part)
 
 
 _TOLD: Final = {

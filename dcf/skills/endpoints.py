@@ -23,8 +23,9 @@ _METADATA_NETWORKS: Final = tuple(
         ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "192.0.0.192/32"),
     )
 )
-_EMBEDDING: Final = (ipaddress.IPv6Network("::/96"), ipaddress.IPv6Network("::ffff:0:0:0/96"))
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_EMBEDDING: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+"""Addresses that end with one of IPv4: of a NAT64 gateway, compatible ones, and translated ones."""
+
 _LIST_IT: Final = "Ask an operator to put the server into registry.json, or to list the URL in DCF_SKILL_ENDPOINTS."
 
 
@@ -103,25 +104,12 @@ def _real(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     address_read = ipaddress.ip_address(address)
     if isinstance(address_read, ipaddress.IPv4Address):
         return address_read
-    return (
-        address_read.ipv4_mapped
-        or address_read.sixtofour
-        or _translated(address_read)
-        or _embedded(address_read)
-        or address_read
-    )
+    return address_read.ipv4_mapped or address_read.sixtofour or _embedded(address_read) or address_read
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address in a compatible one (::/96) or a translated one (::ffff:0:0:0/96)."""
-    return (
-        ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if any(address in network for network in _EMBEDDING) else None
-    )
-
-
-def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that a NAT64 gateway sends to, if it is one of those."""
-    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else None
+    is_embedded = any(address in network for network in _EMBEDDING)
+    return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if is_embedded else None
 
 
 def _is_metadata(host: str) -> bool:

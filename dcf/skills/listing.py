@@ -5,6 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from dcf.core.documents.stored_values import list_of, object_of, text_of
 from dcf.errors import InvalidArgument
 from dcf.skills.library import Library
 from dcf.skills.manifest import MAX_MANIFEST, judge
@@ -96,16 +97,15 @@ def _broken(path: str, error: str) -> dict[str, Json]:
 
 def _facts(document: Mapping[str, Json], path: str) -> dict[str, Json]:
     """Return what is known of a manifest before it was checked."""
-    tools, data = _list(document.get("requiredTools")), _list(document.get("requiredDataSources"))
-    permissions = document.get("permissions")
-    permissions = permissions if isinstance(permissions, dict) else {}
+    tools, data = list_of(document.get("requiredTools")), list_of(document.get("requiredDataSources"))
+    permissions = object_of(document.get("permissions"))
     return {
         **{name: document.get(name) for name in ("manifestId", "skillPackageId", "skillName", "skillVersion")},
         "manifestApiVersion": document.get("manifestApiVersion"),
         "aliases": [],
-        "description": _text(document.get("description")),
-        "tags": _list(document.get("tags")),
-        "permissions": {"egress": permissions.get("egress", "none"), "secrets": _list(permissions.get("secrets"))},
+        "description": text_of(document.get("description")),
+        "tags": list_of(document.get("tags")),
+        "permissions": {"egress": permissions.get("egress", "none"), "secrets": list_of(permissions.get("secrets"))},
         "toolNames": [tool.get("toolName") for tool in tools if isinstance(tool, dict)],
         "toolCount": len(tools),
         "dataSourceCount": len(data),
@@ -118,18 +118,10 @@ def _facts(document: Mapping[str, Json], path: str) -> dict[str, Json]:
 
 
 def _preview(directives: Json, length: int) -> str:
-    line = " ".join(_text(directives).split())
+    line = " ".join(text_of(directives).split())
     return line if len(line) <= length else line[:length] + _CUT
 
 
 def _order(item: Mapping[str, Json]) -> tuple[str, str, str]:
-    name, version, ident = (_text(item[key]) for key in ("skillName", "skillVersion", "manifestId"))
+    name, version, ident = (text_of(item[key]) for key in ("skillName", "skillVersion", "manifestId"))
     return name.lower(), version, ident
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

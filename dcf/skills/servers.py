@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from dcf.core.documents.stored_values import object_of
 from dcf.errors import DcfError, ToolUnavailable
 from dcf.skills.endpoints import read_endpoint
 from dcf.values.json_text import Json
@@ -64,10 +65,10 @@ class Registry:
             return {}
         except (OSError, ValueError, RecursionError):
             raise ToolUnavailable("The registry of servers cannot be read.", _CORRECT) from None
-        servers = _object(_object(document).get("servers"))
-        overrides = _object(_object(_object(document).get("overrides")).get(str(_object(document).get("env"))))
+        servers = object_of(object_of(document).get("servers"))
+        overrides = object_of(object_of(object_of(document).get("overrides")).get(str(object_of(document).get("env"))))
         return {
-            name: {**entry, **_object(overrides.get(name))}
+            name: {**entry, **object_of(overrides.get(name))}
             for name, entry in servers.items()
             if isinstance(entry, dict)
         }
@@ -98,11 +99,12 @@ class Registry:
         except DcfError:
             raise _unusable(server_id, "has an endpoint that cannot be used") from None
         shown = self._shown(url, endpoint)
+        variables = {name: text for name, text in headers.items() if _VARIABLE.search(text)}
         return (
             {"url": url}
             | ({} if shown == url else {"shown_url": shown})
             | ({"headers": {name: self._filled(server_id, text) for name, text in headers.items()}} if headers else {})
-            | ({"shown_headers": variables} if (variables := _with_variables(headers)) else {})
+            | ({"shown_headers": variables} if variables else {})
         )
 
     def _shown(self, url: str, written: str) -> str:
@@ -128,21 +130,12 @@ class Registry:
 _CORRECT: Final = "Correct registry.json (SKILL_REGISTRY_PATH), then repeat the call."
 
 
-def _with_variables(headers: Mapping[str, str]) -> dict[str, Json]:
-    """Return the headers whose values come from the environment, as they are written."""
-    return {name: text for name, text in headers.items() if _VARIABLE.search(text)}
-
-
 def _unusable(server_id: str, why: str) -> ToolUnavailable:
     return ToolUnavailable(f"The server '{clip(server_id)}' {why}.", _CORRECT)
 
 
 def _has_path(url: str) -> bool:
     return "/" in url.partition("://")[2].rstrip("/")
-
-
-def _object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 def _are_strings(value: Json) -> bool:

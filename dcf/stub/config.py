@@ -16,7 +16,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from dcf.stub.matching import STRATEGIES, Predicate, compile_match, compile_path
 from dcf.stub.templates import Rendering, compile_template
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, parts_of
 from dcf.values.located import Located, LocatedFields, Report
 from dcf.values.records import record
 
@@ -205,12 +205,9 @@ def _schema(fields: LocatedFields, name: str) -> dict[str, Json] | None:
 
 def _refs(schema: Json) -> Iterator[str]:
     """Yield the references in a schema."""
-    pending = [schema]
-    while pending:
-        part = pending.pop()
+    for part in parts_of(schema):
         if isinstance(part, dict):
             yield from (str(part[name]) for name in ("$ref", "$dynamicRef") if name in part)
-        pending.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
 
 
 def validator(schema: Mapping[str, Json]) -> Draft202012Validator:

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
@@ -101,6 +101,18 @@ def check(value: Json, *, name: str, max_bytes: int = MAX_BYTES, max_depth: int 
     if byte_length(value) > max_bytes:
         raise _too_large(name, max_bytes)
     return value
+
+
+def parts_of(value: Json) -> Iterator[Json]:
+    """Yield a value and all values inside it, however deep; the names of members are none."""
+    pending: list[Json] = [value]
+    while pending:
+        part = pending.pop()
+        yield part
+        if isinstance(part, dict):
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)
 
 
 def unwritable(value: Json) -> str | None:

@@ -172,16 +172,13 @@ class LocatedFields:
 
     def text(self, name: str, default: str = "", *, longest: int = MAX_TEXT) -> str:
         """Read a text of at most `longest` characters."""
-        node = self.members.get(name)
-        if node is None or node.value is None:
+        text: str | None = self._value(name, str)
+        if text is None:
             return default
-        if not isinstance(node.value, str):
-            self._wrong(node, "a text")
-            return default
-        if len(node.value) > longest:
+        if len(text) > longest:
             message = f"{name} is longer than {longest} characters."
-            self.report.refuse(node.place, "too_long", message, "Shorten it.")
-        return node.value
+            self.report.refuse(self.place_of(name), "too_long", message, "Shorten it.")
+        return text
 
     def name(self, name: str, pattern: re.Pattern[str], meaning: str) -> str:
         """Read a text that matches `pattern`; `meaning` describes the pattern in the hint."""
@@ -203,39 +200,26 @@ class LocatedFields:
 
     def number(self, name: str, default: float, *, low: float = 0, high: float) -> float:
         """Read a number from `low` to `high`."""
-        node = self.members.get(name)
-        if node is None or node.value is None:
+        number: float | None = self._value(name, int, float)
+        if number is None:
             return default
-        if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-            self._wrong(node, "a number")
-            return default
-        if not low <= node.value <= high:
+        if not low <= number <= high:
             hint = f"Write a number from {low:g} to {high:g}."
-            self.report.refuse(node.place, "invalid_value", f"{name} cannot be {node.value}.", hint)
+            self.report.refuse(self.place_of(name), "invalid_value", f"{name} cannot be {number}.", hint)
             return default
-        return node.value
+        return number
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Read a boolean."""
-        node = self.members.get(name)
-        if node is None or node.value is None:
-            return default
-        if not isinstance(node.value, bool):
-            self._wrong(node, "true or false")
-            return default
-        return node.value
+        flag: bool | None = self._value(name, bool)
+        return default if flag is None else flag
 
     def items(self, name: str, *, most: int = 1000) -> list[Located]:
         """Read a list of at most `most` entries; a missing one is empty."""
-        node = self.members.get(name)
-        if node is None or node.value is None:
-            return []
-        if not isinstance(node.value, list):
-            self._wrong(node, "a list")
-            return []
-        if len(node.value) > most:
-            self.report.refuse(node.place, "too_many", f"{name} has more than {most} entries.", "Write fewer.")
-        return node.value[:most]
+        items: list[Located] = self._value(name, list) or []
+        if len(items) > most:
+            self.report.refuse(self.place_of(name), "too_many", f"{name} has more than {most} entries.", "Write fewer.")
+        return items[:most]
 
     def texts(self, name: str, *, longest: int = 256) -> tuple[str, ...]:
         """Read a list of texts of 1 to `longest` characters each."""
@@ -260,6 +244,14 @@ class LocatedFields:
             self._wrong(node, "an object")
             return
         yield from node.value.items()
+
+    def _value(self, name: str, *kinds: type) -> Any:
+        """Return the value of a field; None for a missing one, and, with a problem, for one of another type."""
+        value = self.members[name].value if name in self else None
+        if value is None or type(value) in kinds:
+            return value
+        self._wrong(self.members[name], _NOUNS[kinds[0]])
+        return None
 
     def _wrong(self, node: Located, expected: str) -> None:
         message = f"This must be {expected}, not {noun(node.value)}."

@@ -7,6 +7,7 @@ create_worker_agents looks for the template, and for the agent on its platform.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from dcf.core.documents.stored_values import object_of
 from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
 
@@ -20,9 +21,9 @@ def bound_agents(document: Mapping[str, Json], bindings: Iterable[tuple[str, Map
     has_bundles = any(document.get(name) for name in _BUNDLES)
     bound_agents: dict[str, str] = {}
     for state, binding in bindings:
-        reference = _object(binding.get("agent_ref"))
+        reference = object_of(binding.get("agent_ref"))
         known = declared.get(str(reference.get("name"))) or declared.get(str(reference.get("id")))
-        mode = _object(binding.get("lifecycle")).get("mode")
+        mode = object_of(binding.get("lifecycle")).get("mode")
         may_be_template = mode != _EXISTING and ("agent_template_ref" in binding or (has_bundles and known is None))
         agent = known or reference.get("id")
         if not may_be_template and isinstance(agent, str) and is_id(agent):
@@ -32,7 +33,7 @@ def bound_agents(document: Mapping[str, Json], bindings: Iterable[tuple[str, Map
 
 def reference_ids(binding: Mapping[str, Json]) -> tuple[str | None, str | None]:
     """Return the id and the name in the `agent_ref` of a binding."""
-    reference = _object(binding.get("agent_ref"))
+    reference = object_of(binding.get("agent_ref"))
     ident, name = (value if isinstance(value := reference.get(key), str) else None for key in ("id", "name"))
     return ident, name
 
@@ -42,14 +43,10 @@ def _declared(document: Mapping[str, Json]) -> dict[str, str]:
     listed = document.get("agents")
     declared: dict[str, str] = {}
     for skill in listed if isinstance(listed, list) else ():
-        entry = _object(skill)
+        entry = object_of(skill)
         ident, name = reference_ids(entry)
         if ident is not None:
             for key in (ident, name, entry.get("agent_name")):
                 if isinstance(key, str):
                     declared.setdefault(key, ident)
     return declared
-
-
-def _object(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Reads single values of stored documents, which may have been edited: a damaged value reads as empty. Pure."""
+"""Reads single values of documents that may have been edited by hand: a damaged value reads as empty. Pure."""
 
 from typing import Any, Final
 
@@ -17,3 +17,23 @@ def count_of(value: Json) -> int:
 def object_of(value: Json) -> dict[str, Any]:
     """Read an object; anything else is an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Json) -> list[Any]:
+    """Read a list; anything else is an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects_of(value: Json) -> list[dict[str, Any]]:
+    """Read the objects of a list."""
+    return [item for item in list_of(value) if isinstance(item, dict)]
+
+
+def text_of(value: Json) -> str:
+    """Read a text; anything else is an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def texts_of(value: Json) -> list[str]:
+    """Read the texts of a list."""
+    return [item for item in list_of(value) if isinstance(item, str)]

@@ -8,9 +8,10 @@ reported separately, with its own gate, and none can be left out. The helper on 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from dcf.authoring.yaml_text import read_yaml
+from dcf.core.documents.stored_values import list_of, object_of, objects_of, text_of, texts_of
 from dcf.profiles.profile import NotDone, refuse
 from dcf.values.json_text import Json
 from dcf.values.located import Report
@@ -92,7 +93,7 @@ def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
         raise _wrong(f"it has {len(steps)} steps; 1 to {MOST_STEPS} can be served")
     if not workflows:
         workflows = {
-            name: JobWorkflow(name=name, summary=_text(document, "summary"), groups=tuple((s,) for s in steps))
+            name: JobWorkflow(name=name, summary=text_of(document.get("summary")), groups=tuple((s,) for s in steps))
         }
     for workflow in workflows.values():
         used = [step for group in workflow.groups for step in group]
@@ -100,11 +101,11 @@ def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
     description = document.get("description") or document.get("common_job_info_provided_to_all_steps_at_runtime")
     return DeepWorkJob(
         name=name,
-        summary=_text(document, "summary"),
+        summary=text_of(document.get("summary")),
         description=description if isinstance(description, str) else None,
         steps=steps,
         workflows=workflows,
-        reviewers=tuple(_texts(document.get("reviewers"))),
+        reviewers=tuple(texts_of(document.get("reviewers"))),
     )
 
 
@@ -162,28 +163,27 @@ def _workflows(workflows: Json, document: Mapping[str, Json]) -> Iterator[tuple[
     if isinstance(workflows, Mapping):
         every = _inline_names(document)
         for name, flow in workflows.items():
-            alone = tuple((_id_of(name, step, every),) for step in _objects(_object(flow).get("steps")))
-            yield (
-                name,
-                JobWorkflow(name=_named(name, "workflow"), summary=_text(_object(flow), "summary"), groups=alone),
-            )
+            workflow = object_of(flow)
+            alone = tuple((_id_of(name, step, every),) for step in objects_of(workflow.get("steps")))
+            summary = text_of(workflow.get("summary"))
+            yield name, JobWorkflow(name=_named(name, "workflow"), summary=summary, groups=alone)
         return
-    for flow in _objects(workflows):
+    for flow in objects_of(workflows):
         name = _named(flow.get("name"), "workflow")
         steps = flow.get("steps")
-        groups = tuple(tuple(map(str, part)) if isinstance(part, list) else (str(part),) for part in _list(steps))
-        yield name, JobWorkflow(name=name, summary=_text(flow, "summary"), groups=groups)
+        groups = tuple(tuple(map(str, part)) if isinstance(part, list) else (str(part),) for part in list_of(steps))
+        yield name, JobWorkflow(name=name, summary=text_of(flow.get("summary")), groups=groups)
 
 
 def _seed_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
-    for step in _objects(document.get("steps")):
+    for step in objects_of(document.get("steps")):
         outputs = [
             part["file"] if isinstance(part, Mapping) and "file" in part else part
-            for part in _list(step.get("outputs"))
+            for part in list_of(step.get("outputs"))
         ]
         yield JobStep(
             id=_named(step.get("id"), "step"),
-            instructions=_text(step, "instructions") or _text(step, "description"),
+            instructions=text_of(step.get("instructions")) or text_of(step.get("description")),
             outputs=tuple(map(str, outputs)),
             criteria=tuple(_criteria(step.get("quality_criteria"))),
         )
@@ -192,27 +192,27 @@ def _seed_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
 def _inline_steps(document: Mapping[str, Json]) -> Iterator[JobStep]:
     """Yield the steps of the form in which each workflow has its own."""
     every = _inline_names(document)
-    for name, workflow in _object(document.get("workflows")).items():
-        for step in _objects(_object(workflow).get("steps")):
+    for name, workflow in object_of(document.get("workflows")).items():
+        for step in objects_of(object_of(workflow).get("steps")):
             if "sub_workflow" in step:
-                sub = _object(step["sub_workflow"])
+                sub = object_of(step["sub_workflow"])
                 instructions = (
                     f"Start the workflow {sub.get('workflow_name')} of job {sub.get('workflow_job', 'this one')}."
                 )
             else:
-                instructions = _text(step, "instructions")
+                instructions = text_of(step.get("instructions"))
             yield JobStep(
                 id=_id_of(name, step, every),
                 instructions=instructions,
-                outputs=tuple(_object(step.get("outputs"))),
-                criteria=tuple(map(str, _object(step.get("process_requirements")).values())),
+                outputs=tuple(object_of(step.get("outputs"))),
+                criteria=tuple(map(str, object_of(step.get("process_requirements")).values())),
             )
 
 
 def _inline_names(document: Mapping[str, Json]) -> "Counter[str]":
     """Count how many steps of all workflows have each name."""
-    flows = _object(document.get("workflows")).values()
-    return Counter(_text(step, "name") for flow in flows for step in _objects(_object(flow).get("steps")))
+    flows = object_of(document.get("workflows")).values()
+    return Counter(text_of(step.get("name")) for flow in flows for step in objects_of(object_of(flow).get("steps")))
 
 
 def _id_of(workflow: str, step: Mapping[str, Json], every: Mapping[str, int]) -> str:
@@ -223,7 +223,7 @@ def _id_of(workflow: str, step: Mapping[str, Json], every: Mapping[str, int]) ->
 
 def _criteria(criteria: Json) -> list[str]:
     """Return the questions of a step; later forms name them."""
-    return [str(criterion) for criterion in criteria.values()] if isinstance(criteria, Mapping) else _texts(criteria)
+    return [str(criterion) for criterion in criteria.values()] if isinstance(criteria, Mapping) else texts_of(criteria)
 
 
 def _named(value: Json, noun: str) -> str:
@@ -231,27 +231,6 @@ def _named(value: Json, noun: str) -> str:
         label = "job" if noun == "name" else noun
         raise _wrong(f"the name of a {label} is not like 'my_{label}': lower-case letters, digits and _")
     return value
-
-
-def _text(document: Mapping[str, Json], field: str) -> str:
-    text = document.get(field)
-    return text if isinstance(text, str) else ""
-
-
-def _texts(value: Json) -> list[str]:
-    return [text for text in _list(value) if isinstance(text, str)]
-
-
-def _list(value: Json) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _objects(value: Json) -> list[Mapping[str, Json]]:
-    return [member for member in _list(value) if isinstance(member, Mapping)]
-
-
-def _object(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _wrong(problem: str) -> NotDone:

@@ -131,7 +131,7 @@ async def abort_workflow(native: Native, args: calls.AbortWorkflowCall) -> Json:
     left = session.current
     return {
         "aborted_workflow": run.name,
-        "aborted_step": _open_step(run),
+        "aborted_step": next((name for name in run.steps if run.read.units[name].status != "succeeded"), None),
         "explanation": args.explanation,
         "stack": session.shown(),
         "resumed_workflow": None if left is None else left.name,
@@ -341,10 +341,6 @@ def _begun_since(session: Session, run: DeepRun) -> bool:
     return ended is not None and any(
         growing_runs.instant(run.created_at) > growing_runs.instant(ended) for run in session.stack
     )
-
-
-def _open_step(run: DeepRun) -> str | None:
-    return next((name for name in run.steps if run.read.units[name].status != "succeeded"), None)
 
 
 async def _read(native: Native, run: str) -> DeepRun:

@@ -6,7 +6,6 @@ was lost can be answered again.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from dcf.profiles.growing_runs import Grown, RunUnit, instant, read_run
@@ -124,13 +123,9 @@ async def session_of(native: Native, session: str | None) -> Session:
     open_ = [DeepRun(await read_run(native, run["workflow_id"])) for run in reversed(page["runs"])]
     lately = await native.call("list_runs", tag=tag, limit=_MOST)
     done = [run for run in lately["runs"] if run.get("status") != "running" and run.get("finished_at")]
-    over = sorted(done, key=_ended_at, reverse=True)
+    over = sorted(done, key=lambda run: instant(str(run["finished_at"])), reverse=True)
     ended = [DeepRun(await read_run(native, over_run["workflow_id"])) for over_run in over[:_RECENT]]
     ended_ids = {over_run["workflow_id"] for over_run in over}
     still = [open_run for open_run in open_ if open_run.is_open and open_run.id not in ended_ids]
     newest = str(lately["runs"][0]["workflow_id"]) if lately["runs"] else ""
     return Session(id=session_id(native, session), tag=tag, stack=tuple(still), ended=tuple(ended), newest=newest)
-
-
-def _ended_at(listed: Mapping[str, Any]) -> datetime:
-    return instant(str(listed["finished_at"]))

@@ -41,7 +41,10 @@ def separate(run: Grown, task: RunUnit, files: Files) -> Separated:
     sharing = [other for other in run.units.values() if _shares(other, task)]
     paths = [path for kind in files.values() for path in kind]
     elsewhere = set(outside(paths, task.areas))
-    owners = {path: [other.title for other in sharing if _has(other, path)] for path in sorted(elsewhere)}
+    owners = {
+        path: [other.title for other in sharing if any(covers(area, path) for area in other.areas)]
+        for path in sorted(elsewhere)
+    }
     others = {path for path, titles in owners.items() if titles}
     return Separated(
         files={kind: [path for path in named if path not in others] for kind, named in files.items()},
@@ -75,10 +78,6 @@ def _warnings_of(separated: Mapping[str, Json]) -> list[str]:
         tasks = _named(separated["unclear"])
         warnings.append(f"Tasks without areas ran at the same time in the same worktree ({tasks}): scope is unknown.")
     return warnings
-
-
-def _has(task: RunUnit, path: str) -> bool:
-    return any(covers(area, path) for area in task.areas)
 
 
 def _shares(other: RunUnit, task: RunUnit) -> bool:

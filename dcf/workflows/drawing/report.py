@@ -165,12 +165,8 @@ def _value(name: str, value: Json) -> str:
         return ""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     cut = f"\n… {len(text) - _LONGEST} more characters in the JSON export" if len(text) > _LONGEST else ""
-    shown = "\n".join(map(_line, text[:_LONGEST].split("\n")))
+    shown = "\n".join(printable(line, _LONGEST) for line in text[:_LONGEST].split("\n"))
     return f"<details><summary>{name}</summary><pre>{escape(shown + cut)}</pre></details>"
-
-
-def _line(text: str) -> str:
-    return printable(text, _LONGEST)
 
 
 def _plain(value: Json) -> str:

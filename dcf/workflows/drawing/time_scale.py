@@ -1,7 +1,7 @@
 """Places times on a line, with long spans in which nothing happened drawn short if that is wanted. Pure."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dcf.values.records import record
 
@@ -82,8 +82,5 @@ def idle_spans(start: int, end: int, busy: Iterable[Span]) -> tuple[Span, ...]:
     long = [gap for gap in gaps if (gap[1] - gap[0]) * _IDLE_SHARE > end - start]
     if sum(high - low for low, high in long) == end - start:
         return ()
-    return tuple(sorted(_longest(long)))
-
-
-def _longest(gaps: Sequence[Span]) -> Sequence[Span]:
-    return sorted(gaps, key=lambda gap: gap[0] - gap[1])[:_MOST_FOLDS]
+    longest = sorted(long, key=lambda gap: gap[0] - gap[1])[:_MOST_FOLDS]
+    return tuple(sorted(longest))

@@ -11,8 +11,9 @@ from typing import Final
 from dcf.core.definitions.forms import asl_of, is_linear
 from dcf.core.definitions.model import check_names
 from dcf.core.definitions.open_tasks import open_tasks_warning
+from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.values.json_text import SEND_COMPILED, Json, is_python, parse_workflow
+from dcf.values.json_text import SEND_COMPILED, Json, is_python, parse_workflow, parts_of
 from dcf.workflows.validation.graph import check_graph
 from dcf.workflows.validation.imports import Imported, load_imports
 from dcf.workflows.validation.references import References, check_references, is_worked, tasks_of
@@ -48,8 +49,7 @@ def validate_document(
     if refusal is not None:
         return Validation(problems=(refusal,))
     verdict = judge(document, document, (imports_base_dir, skills_base_dir, agents_dir), schema)
-    asl = document.get("asl") if isinstance(document, dict) else None
-    return replace(verdict, warnings=(*verdict.warnings, *_open_tasks(asl)))
+    return replace(verdict, warnings=(*verdict.warnings, *_open_tasks(object_of(document).get("asl"))))
 
 
 def judge(
@@ -61,7 +61,7 @@ def judge(
     """
     imports_base_dir, skills_base_dir, agents_dir = places
     form = check_schema(in_form, schema)
-    fields: dict[str, Json] = document if isinstance(document, dict) else {}
+    fields: dict[str, Json] = object_of(document)
     agent_places = (imports_base_dir,) if agents_dir is None else (imports_base_dir, agents_dir)
     imported = load_imports(fields, agent_places, skills_base_dir, agents_dir)
     references = check_references(fields.get("asl"), imported)
@@ -121,16 +121,7 @@ def _binds_agents(document: Json) -> bool:
 
 def has_binding(machine: Json) -> bool:
     """Return True if any Task of a machine, nested ones included, has a binding."""
-    pending = [machine]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            if _BINDING in part:
-                return True
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)
-    return False
+    return any(isinstance(part, dict) and _BINDING in part for part in parts_of(machine))
 
 
 def is_named_machine(document: Mapping[str, Json]) -> bool:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from dcf.asl.resources import FOR_CALLBACK, read_resource
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, parts_of
 from dcf.values.names import escaped
 from dcf.workflows.validation.references import states_of
 from dcf.workflows.validation.verdict import MAX_FINDINGS
@@ -85,14 +85,8 @@ def _of_map(where: str, state: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
 def _placeholders(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Yield the fields of a state with a placeholder of a template, and the placeholder."""
     for field, value in fields.items():
-        pending = [value]
-        while pending:
-            part = pending.pop()
-            if isinstance(part, dict):
-                pending.extend(part.values())
-            elif isinstance(part, list):
-                pending.extend(part)
-            elif isinstance(part, str) and not part.startswith("{%"):
+        for part in parts_of(value):
+            if isinstance(part, str) and not part.startswith("{%"):
                 match = _PLACEHOLDER.search(part)
                 if match is not None:
                     yield field, match[0]

@@ -5,6 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from dcf.core.documents.stored_values import list_of, object_of, objects_of
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
@@ -68,9 +69,8 @@ def load_imports(
     _load_embedded(document, imported)
     _load(document, "af_imports", agents_dirs, imported, _index_bundle)
     _load(document, "skill_imports", (skills_dir,), imported, _index_manifests)
-    for at, agent in enumerate(_objects(document.get("agents"))):
-        reference = agent.get("agent_ref")
-        reference = reference if isinstance(reference, dict) else {}
+    for at, agent in enumerate(objects_of(document.get("agents"))):
+        reference = object_of(agent.get("agent_ref"))
         imported.declared.add(f"agents/{at}", reference.get("id"), reference.get("name"))
         imported.declared.add(f"agents/{at}", None, agent.get("agent_name"))
         if "instructions" in agent or "agent_config" in agent:  # it says what an agent is made from
@@ -84,8 +84,7 @@ _Index = Callable[[str, Json, Imported], dict[str, Json]]
 
 def _load(document: Mapping[str, Json], name: str, bases: Sequence[Path], imported: Imported, index: _Index) -> None:
     reader = ImportReader(base=bases[0], others=tuple(bases[1:]))
-    entries = document.get(name)
-    for at, entry in enumerate(entries if isinstance(entries, list) else ()):
+    for at, entry in enumerate(list_of(document.get(name))):
         if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
             continue
         integrity = entry.get("integrity")
@@ -116,9 +115,9 @@ def _index_bundle(where: str, content: Json, imported: Imported) -> dict[str, Js
     agents = content.get("agents") if isinstance(content, dict) else None
     if not isinstance(agents, list):
         raise Unreadable("import_not_usable", "The file is no agent file: it has no array 'agents'.")
-    for at, agent in enumerate(_objects(agents)):
+    for at, agent in enumerate(objects_of(agents)):
         imported.agents.add(f"{where}#{at}", agent.get("id"), agent.get("name"))
-    tools = [tool["name"] for tool in _objects(content.get("tools")) if isinstance(tool.get("name"), str)]
+    tools = [tool["name"] for tool in objects_of(content.get("tools")) if isinstance(tool.get("name"), str)]
     return {"agents": len(agents), "tools": len(tools)}
 
 
@@ -131,7 +130,3 @@ def _index_manifests(_: str, content: Json, imported: Imported) -> dict[str, Jso
                 shown = f"'{clip(alias)}' is both '{clip(known)}' and '{clip(manifest['manifestId'])}'"
                 imported.warnings.append(f"The skill {shown}; the first is used.")
     return {"skills": len(manifests)}
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -6,6 +6,7 @@ from typing import Final
 
 from dcf.asl.resources import read_resource
 from dcf.asl.syntax.fields import token
+from dcf.core.documents.stored_values import list_of, object_of
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
@@ -61,9 +62,8 @@ def states_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Js
     pending = [(path, machine)]
     while pending:
         where, inner = pending.pop()
-        states = inner.get("States") if isinstance(inner, dict) else None
         found_inside: list[tuple[str, Json]] = []
-        for name, state in states.items() if isinstance(states, dict) else ():
+        for name, state in object_of(object_of(inner).get("States")).items():
             here = f"{where}/States/{token(name)}"
             if isinstance(state, dict):
                 yield here, name, state
@@ -78,8 +78,7 @@ def is_worked(task: Mapping[str, Json]) -> bool:
 
 
 def _machines_inside(path: str, state: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    branches = state.get("Branches")
-    for at, branch in enumerate(branches if isinstance(branches, list) else ()):
+    for at, branch in enumerate(list_of(state.get("Branches"))):
         yield f"{path}/Branches/{at}", branch
     for name in ("ItemProcessor", "Iterator"):
         if name in state:
@@ -146,7 +145,7 @@ def _unresolved(
 
 def _check_skills(path: str, state: str, skills: Json, imported: Imported, references: References) -> None:
     mapped = references.state_skill_map.get(state, [])
-    for at, skill in enumerate(skills if isinstance(skills, list) else ()):
+    for at, skill in enumerate(list_of(skills)):
         if not isinstance(skill, str):
             continue
         manifest = look_up(imported.skills, skill)

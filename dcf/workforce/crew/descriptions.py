@@ -7,6 +7,7 @@ platform knows; the whole goes along for a platform that knows the format itself
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from dcf.core.documents.stored_values import objects_of
 from dcf.ports import AgentWish
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -50,7 +51,7 @@ def _texts(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Iterator[tu
 
 
 def _entries(blocks: Json, ids: list[Json] | None) -> Iterator[tuple[str, str]]:
-    for block in _objects(blocks):
+    for block in objects_of(blocks):
         label, value = block.get("label"), block.get("value")
         if isinstance(label, str) and isinstance(value, str) and (ids is None or block.get("id") in ids):
             yield label, value
@@ -59,15 +60,11 @@ def _entries(blocks: Json, ids: list[Json] | None) -> Iterator[tuple[str, str]]:
 def _tools(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Iterator[str]:
     """Yield the names of an agent's tools: those that it names in the bundle, and those by name."""
     ids = agent.get("tool_ids")
-    for tool in _objects(bundle.get("tools")):
+    for tool in objects_of(bundle.get("tools")):
         name = tool.get("name")
         if isinstance(name, str) and isinstance(ids, list) and tool.get("id") in ids:
             yield name
     yield from _strings(agent.get("tools"))
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _strings(value: Json) -> tuple[str, ...]:

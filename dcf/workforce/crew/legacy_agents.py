@@ -7,6 +7,7 @@ documents carry it as `agent_config`. An agent in the second form stays unchange
 from collections.abc import Mapping
 from typing import Final
 
+from dcf.core.documents.stored_values import objects_of
 from dcf.values.json_text import Json
 
 _VARIABLES: Final = ("tool_exec_environment_variables", "secrets")
@@ -15,8 +16,8 @@ _VARIABLES: Final = ("tool_exec_environment_variables", "secrets")
 def read_legacy(agent: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return the agent and the bundle that has its blocks and tools."""
     values = {name: value for name, value in agent.items() if name not in {"core_memory", "metadata_"}}
-    blocks = [_block(block, at) for at, block in enumerate(_objects(agent.get("core_memory")))]
-    tools = [{**tool, "id": f"tool-{at}"} for at, tool in enumerate(_objects(agent.get("tools")))]
+    blocks = [_block(block, at) for at, block in enumerate(objects_of(agent.get("core_memory")))]
+    tools = [{**tool, "id": f"tool-{at}"} for at, tool in enumerate(objects_of(agent.get("tools")))]
     if blocks:
         values["block_ids"] = [block["id"] for block in blocks]
     if tools:
@@ -38,10 +39,6 @@ def _block(block: Mapping[str, Json], at: int) -> dict[str, Json]:
 def _pairs(variables: Json) -> dict[str, Json]:
     return {
         variable["key"]: variable.get("value", "")
-        for variable in _objects(variables)
+        for variable in objects_of(variables)
         if isinstance(variable.get("key"), str)
     }
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.forms import as_workflow, asl_of
+from dcf.core.documents.stored_values import object_of, objects_of
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -75,7 +76,7 @@ def read_staffing(
     if parsed is None:
         raise InvalidDefinition(problems)
     tasks = [
-        (name, _object(task.get("AgentBinding"))) for _, name, task in tasks_of(machine, "/asl") if is_worked(task)
+        (name, object_of(task.get("AgentBinding"))) for _, name, task in tasks_of(machine, "/asl") if is_worked(task)
     ]
     if not tasks:
         raise InvalidArgument("The workflow has no Task, so it needs no agents.", "Skip `create_worker_agents`.")
@@ -88,7 +89,7 @@ def _staffing(
     state: str, binding: Mapping[str, Json], document: Mapping[str, Json], templates: "_Templates"
 ) -> Staffing:
     existing, reference = _reference(binding.get("agent_ref")), _reference(binding.get("agent_template_ref"))
-    lifecycle = _object(binding.get("lifecycle"))
+    lifecycle = object_of(binding.get("lifecycle"))
     mode = lifecycle.get("mode", "ephemeral")
     if mode == "existing" and existing is None:
         raise InvalidArgument(
@@ -117,7 +118,7 @@ def _staffing(
 
 def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> TemplateReference | None:
     """Resolve a name that the document's `agents` gives to an existing agent; None if it does not."""
-    for agent in _objects(document.get("agents")):
+    for agent in objects_of(document.get("agents")):
         if reference.name is not None and agent.get("agent_name") == reference.name:
             return _reference(agent.get("agent_ref"))
     return None
@@ -161,13 +162,13 @@ class _Templates:
 
     def _in_files(self, reference: TemplateReference) -> Description | None:
         for bundle in self._bundles():
-            for agent in _objects(bundle.get("agents")):
+            for agent in objects_of(bundle.get("agents")):
                 if reference.fits(agent):
                     return _whole(agent, bundle)
         on_disk = self.on_disk.bundle(reference.name or reference.ident or "")
         if on_disk is None:
             return None
-        agents = _objects(on_disk.get("agents"))
+        agents = objects_of(on_disk.get("agents"))
         return _whole(next(filter(reference.fits, agents), agents[0]), on_disk)
 
     def _bundles(self) -> Iterator[Mapping[str, Json]]:
@@ -180,7 +181,7 @@ class _Templates:
 
     def _read_imports(self) -> Iterator[Mapping[str, Json]]:
         reader = ImportReader(base=self.imports[0], others=self.imports[1:])
-        for at, entry in enumerate(_objects(self.document.get("af_imports"))):
+        for at, entry in enumerate(objects_of(self.document.get("af_imports"))):
             uri, integrity = entry.get("uri"), entry.get("integrity")
             try:
                 content, _ = reader.read(str(uri), integrity if isinstance(integrity, str) else None)
@@ -192,7 +193,7 @@ class _Templates:
 
     def _entry(self, name: str) -> Mapping[str, Json]:
         """Return the entry of `agents` for the agent of this name, or for the state of this name."""
-        agents = (agent for agent in _objects(self.document.get("agents")) if agent.get("agent_name") == name)
+        agents = (agent for agent in objects_of(self.document.get("agents")) if agent.get("agent_name") == name)
         return next(agents, {})
 
 
@@ -219,7 +220,7 @@ def _platform(entry: Mapping[str, Json]) -> str | None:
 def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Description:
     """Raise InvalidArgument if blocks or tools of the agent are missing from its bundle: it would lack instructions."""
     for kind in ("block", "tool"):
-        there = {part.get("id") for part in _objects(bundle.get(f"{kind}s"))}
+        there = {part.get("id") for part in objects_of(bundle.get(f"{kind}s"))}
         named = agent.get(f"{kind}_ids")
         for ident in named if isinstance(named, list) else ():
             if isinstance(ident, str) and _LOCAL_ID.match(ident) and ident not in there:
@@ -231,14 +232,6 @@ def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Description
 
 
 def _reference(value: Json) -> TemplateReference | None:
-    reference = _object(value)
+    reference = object_of(value)
     ident, name = (reference.get(key) if isinstance(reference.get(key), str) else None for key in ("id", "name"))
     return TemplateReference(ident=ident or None, name=name or None) if ident or name else None
-
-
-def _object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
