@@ -6,14 +6,14 @@ instructions. All problems of a file are reported. This module must not write fi
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.yaml_text import read_yaml
 from dcf.features.catalogue.model import DefinitionKind, NewDefinition, Owner
-from dcf.values.located import Located, LocatedFields, Report
+from dcf.values.located import Located, LocatedFields, Report, SourcePlace
 
 HIDDEN: Final = ".deepwork"
 PATTERN: Final = "jobs/*/job.yml"
@@ -98,8 +98,7 @@ def _read_steps(files: SourceFiles, fields: LocatedFields, folder: PurePosixPath
     for step in steps:
         step.require("id", "name", "description", "instructions_file", "outputs")
         step_id = step.name("id", _NAME, _NAME_MEANS)
-        if step_id in needs:
-            report.refuse(step.place_of("id"), "twice", f"There are two steps '{step_id}'.", "Rename one of them.")
+        _refuse_twice(needs, step_id, "steps", step.place_of("id"), report)
         needs[step_id] = step.texts("dependencies")
         if "instructions_file" in step:
             file = str(folder / step.text("instructions_file", longest=400))
@@ -115,6 +114,11 @@ def _read_steps(files: SourceFiles, fields: LocatedFields, folder: PurePosixPath
         report.refuse(fields.place_of(STEPS), "circle", message, "Remove one of the dependencies.")
     _check_workflows(fields, set(needs))
     return instructions
+
+
+def _refuse_twice(seen: Collection[str], name: str, nouns: str, place: SourcePlace, report: Report) -> None:
+    if name in seen:
+        report.refuse(place, "twice", f"There are two {nouns} '{name}'.", "Rename one of them.")
 
 
 def _check_needs(step: LocatedFields, needs: Mapping[str, tuple[str, ...]]) -> None:
@@ -168,8 +172,7 @@ def _check_workflows(fields: LocatedFields, steps: set[str]) -> None:
         flow.require("name", "summary", "steps")
         name = flow.name("name", _NAME, _NAME_MEANS)
         flow.text("summary", longest=_LONGEST_SUMMARY)
-        if name in seen:
-            fields.report.refuse(flow.place_of("name"), "twice", f"There are two workflows '{name}'.", "Rename one.")
+        _refuse_twice(seen, name, "workflows", flow.place_of("name"), fields.report)
         seen.add(name)
         listed = [member for entry in flow.items("steps") for member in _members(entry, fields.report)]
         for item in sorted(set(listed) - steps):
@@ -195,8 +198,7 @@ def _read_later(fields: LocatedFields) -> None:
         item = LocatedFields(node, report, ("name", "description", "type", "review", "json_schema"))
         item.require("name", "description", "type")
         item.choice("type", ("string", "file_path"), "string")
-        if item.text("name") in arguments:
-            report.refuse(item.place, "twice", f"There are two arguments '{item.text('name')}'.", "Rename one of them.")
+        _refuse_twice(arguments, item.text("name"), "arguments", item.place, report)
         arguments.add(item.text("name"))
         _check_review(item)
     for _, node in fields.pairs("workflows"):
@@ -212,8 +214,7 @@ def _check_later_step(step: LocatedFields, arguments: set[str], seen: set[str]) 
     report = step.report
     step.require("name")
     name = step.text("name")
-    if name in seen:
-        report.refuse(step.place, "twice", f"There are two steps '{name}'.", "Rename one of them.")
+    _refuse_twice(seen, name, "steps", step.place, report)
     seen.add(name)
     if ("instructions" in step) == ("sub_workflow" in step):
         message = "A step has either instructions or a sub_workflow."

@@ -17,15 +17,8 @@ INDEX: Final = "tools/_index.yaml"
 _METADATA: Final = ("manifestId", "packageId", "name", "version", "description", "tags")
 _SPEC: Final = ("permissions", "directives", "tools", "dataSources", "complexityProfile")
 _DEFAULTS: Final = {"response": "defaultResponse", "rateLimit": "rateLimit"}
-_CASE: Final = {
-    "id": "caseId",
-    "response": "response",
-    "responseTemplate": "responseTemplate",
-    "latencyMsOverride": "latencyMsOverride",
-    "errorMode": "errorMode",
-    "flakyRate": "flakyRate",
-    "weight": "weight",
-}
+_SAME: Final = ("response", "responseTemplate", "latencyMsOverride", "errorMode", "flakyRate", "weight")
+_CASE: Final = {"id": "caseId", **dict(zip(_SAME, _SAME, strict=True))}
 _TOOL: Final = {
     "version": "version",
     "description": "description",

@@ -94,16 +94,10 @@ class Task(Generic[Parameters, Result]):
 
 
 def step_of(
-    function: Callable[Parameters, Result],
-    *,
-    name: str | None = None,
-    retry: Retries = 0,
-    timeout: int | None = None,
-    heartbeat: int | None = None,
-    callback: bool = False,
+    function: Callable[Parameters, Result], *, name: str | None = None, **options: Any
 ) -> Task[Parameters, Result]:
-    """Make a function a task of flows, as `@task` does."""
-    return Task(function, name or function.__name__, retry, timeout, heartbeat, callback)
+    """Make a function a task of flows, as `@task` does with its options."""
+    return Task(function, name or function.__name__, **options)
 
 
 def use(function: Callable[[Any], Result], *, name: str) -> Task[..., Result]:

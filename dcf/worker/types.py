@@ -15,9 +15,9 @@ from uuid import UUID
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, dump
 from dcf.worker.failure import TaskFailed
+from dcf.worker.results import INVALID_OUTPUT
 
 INVALID_INPUT: Final = "DCF.InvalidInput"
-INVALID_OUTPUT: Final = "DCF.InvalidOutput"
 
 _TEXTS: Final = (date, time, timedelta, Decimal, UUID, Enum)
 """Types whose values are text (or numbers) in JSON: a function gets the value itself, not its text."""

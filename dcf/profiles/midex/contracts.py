@@ -20,79 +20,58 @@ _LIST: Final[Schema] = {"type": "array"}
 _CONFIDENCE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 
 
-def _made_of(*required: str, **properties: Schema) -> Schema:
+def _made_of(required: str, **properties: Schema) -> Schema:
+    """Return the schema of an object that has nothing but these properties; the names of those required in a text."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(required),
+        "required": required.split(),
         "additionalProperties": False,
     }
 
 
-def _with(*required: str, **properties: Schema) -> Schema:
+def _with(required: str, **properties: Schema) -> Schema:
     """Return the schema of an object that may have more than this."""
-    return _made_of(*required, **properties) | {"additionalProperties": True}
+    return _made_of(required, **properties) | {"additionalProperties": True}
 
 
-_AFTER: Final[dict[str, Schema]] = {
-    "findings": {"type": "array", "items": _with("severity", "description", severity=_TEXT, description=_TEXT)},
+_FINDING: Final[Schema] = _with("severity description", severity=_TEXT, description=_TEXT)
+_ARTIFACT: Final[Schema] = _with("type title content", type=_TEXT, title=_TEXT, content=_TEXT)
+_DECISION: Final[Schema] = _with("decision rationale", decision=_TEXT, rationale=_TEXT)
+_TASK: Final[dict[str, Schema]] = {"task": _TEXT, "references": _LIST, "constraints": _LIST, "expected_output": {}}
+_OUTPUT: Final[dict[str, Schema]] = {
+    "summary": _TEXT,
+    "references": _LIST,
+    "confidence": _CONFIDENCE,
+    "findings": {"type": "array", "items": _FINDING},
     "next_steps": _LIST,
     "blockers": _LIST,
 }
-_ARTIFACTS: Final[Schema] = {
-    "type": "array",
-    "items": _with("type", "title", "content", type=_TEXT, title=_TEXT, content=_TEXT),
-}
-_DECISIONS: Final[Schema] = {
-    "type": "array",
-    "items": _with("decision", "rationale", decision=_TEXT, rationale=_TEXT),
-}
-_TASK: Final[dict[str, Schema]] = {"task": _TEXT, "references": _LIST, "constraints": _LIST, "expected_output": {}}
 
 CONTRACTS: Final[Mapping[str, Schema]] = {
     "WorkflowInput": _made_of(
-        "name",
-        "reason",
+        "name reason",
         name=_TEXT,
         reason=_TEXT,
-        triggers=_with(keywords=_TEXTS, tags=_TEXTS),
+        triggers=_with("", keywords=_TEXTS, tags=_TEXTS),
         expected_output={},
     ),
     "WorkflowOutput": _made_of(
-        "summary",
-        "workflow",
-        "confidence",
-        summary=_TEXT,
+        "summary workflow confidence",
         workflow=_with("name", name=_TEXT),
-        references=_LIST,
-        confidence=_CONFIDENCE,
         steps=_LIST,
         artifacts=_LIST,
         decisions=_LIST,
-        **_AFTER,
+        **_OUTPUT,
     ),
-    "StepInput": _made_of("step", "task", step=_TEXT, **_TASK),
-    "StepOutput": _made_of(
-        "summary",
-        "artifacts",
-        "confidence",
-        summary=_TEXT,
-        artifacts=_ARTIFACTS,
-        references=_LIST,
-        confidence=_CONFIDENCE,
-        **_AFTER,
-    ),
+    "StepInput": _made_of("step task", step=_TEXT, **_TASK),
+    "StepOutput": _made_of("summary artifacts confidence", artifacts={"type": "array", "items": _ARTIFACT}, **_OUTPUT),
     "AgentInput": _made_of("task", **_TASK),
     "AgentOutput": _made_of(
-        "summary",
-        "artifacts",
-        "confidence",
-        summary=_TEXT,
+        "summary artifacts confidence",
         artifacts=_LIST,
-        references=_LIST,
-        confidence=_CONFIDENCE,
-        decisions=_DECISIONS,
-        **_AFTER,
+        decisions={"type": "array", "items": _DECISION},
+        **_OUTPUT,
     ),
 }
 """The contracts by their names."""
