@@ -101,14 +101,12 @@ def _number(scope: Scope, node: ast.Call) -> Code:
 def _len(scope: Scope, node: ast.Call) -> Code:
     value = _single(scope, node)
     if value.type == STR:
-        text = f"$length({value.text})"
-    elif value.type.is_list:
-        text = f"$count({value.text})"
-    elif value.type.is_mapping:
-        text = f"$count($keys({value.text}))"
-    else:
-        raise Refusal(node, f"The length of {value.type} is not known.", value.annotated("list[str]"))
-    return Code(text, INT, may_fail=value.may_fail)
+        return Code(f"$length({value.text})", INT, may_fail=value.may_fail)
+    if value.type.is_list:
+        return Code(f"$count({value.text})", INT, may_fail=value.may_fail)
+    if value.type.is_mapping:
+        return Code(f"$count($keys({value.text}))", INT, may_fail=value.may_fail)
+    raise Refusal(node, f"The length of {value.type} is not known.", value.annotated("list[str]"))
 
 
 def _str(scope: Scope, node: ast.Call) -> Code:
