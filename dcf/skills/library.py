@@ -5,10 +5,12 @@ Reads files only below the configured directory, whatever a caller names. Messag
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
+from dcf.core.documents.stored_values import objects_of
 from dcf.errors import InvalidArgument, SkillUnknown
 from dcf.skills.manifest import MAX_MANIFEST, Manifest, read_manifest
 from dcf.values.json_text import Json
@@ -136,17 +138,12 @@ def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
 def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[dict[str, Json]]:
     """Read the manifests that a workflow imports. Unreadable ones are left out; validation reports them."""
     reader, manifests = ImportReader(base=directory), list[dict[str, Json]]()
-    imports = definition.get("skill_imports")
-    for entry in imports if isinstance(imports, list) else ():
-        uri = entry.get("uri") if isinstance(entry, dict) else None
-        integrity = entry.get("integrity") if isinstance(entry, dict) else None
-        if not isinstance(uri, str):
-            continue
-        try:
-            content, _ = reader.read(uri, integrity if isinstance(integrity, str) else None)
-            manifests += manifests_in(content)
-        except Unreadable:
-            continue
+    for entry in objects_of(definition.get("skill_imports")):
+        uri, integrity = entry.get("uri"), entry.get("integrity")
+        if isinstance(uri, str):
+            with suppress(Unreadable):
+                content, _ = reader.read(uri, integrity if isinstance(integrity, str) else None)
+                manifests += manifests_in(content)
     return manifests
 
 

@@ -5,9 +5,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from itertools import count
 from typing import Final, Literal
 
+from dcf.core.documents.stored_values import list_of
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json, parse
@@ -162,10 +162,7 @@ def _repeated(document: Mapping[str, Json], field_name: str, key: str, code: str
 
 
 def _entries(document: Mapping[str, Json], name: str) -> Iterator[tuple[int, dict[str, Json]]]:
-    entries = document.get(name)
-    for at, entry in zip(count(), entries if isinstance(entries, list) else (), strict=False):
-        if isinstance(entry, dict):
-            yield at, entry
+    return ((at, entry) for at, entry in enumerate(list_of(document.get(name))) if isinstance(entry, dict))
 
 
 def _doubts(document: Mapping[str, Json]) -> Iterator[str]:

@@ -5,6 +5,7 @@ Searches always use tags or the exact name, so that the cost does not grow with 
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from letta_client.types import AgentState
@@ -98,12 +99,9 @@ class Agents:
 
     def delete_block_if_unused(self, block_id: str) -> None:
         """Delete a block if no agent has it. Do nothing if it is gone."""
-        try:
-            with asking(unknown=lambda: agent_unknown(block_id)):
-                if not self._client.read.blocks.agents.list(block_id, limit=1).items:
-                    self._client.write.blocks.delete(block_id)
-        except AgentUnknown:
-            return
+        with suppress(AgentUnknown), asking(unknown=lambda: agent_unknown(block_id)):
+            if not self._client.read.blocks.agents.list(block_id, limit=1).items:
+                self._client.write.blocks.delete(block_id)
 
     def recompile(self, agent_id: str) -> None:
         """Rebuild the system prompt. Until then, blocks attached later do not reach the model (measured)."""

@@ -5,6 +5,7 @@ rendering of them ("true" arrives as "True", "12e5" as "1200000.0"). Tools of MC
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from letta_client.types import Tool
@@ -48,11 +49,8 @@ class Tools:
 
     def detach(self, agent_id: str, tool_id: str) -> None:
         """Detach the tool. Do nothing if the agent does not have it, or is gone."""
-        try:
-            with asking(unknown=lambda: agent_unknown(agent_id)):
-                self._client.write.agents.tools.detach(tool_id, agent_id=agent_id)
-        except AgentUnknown:
-            return
+        with suppress(AgentUnknown), asking(unknown=lambda: agent_unknown(agent_id)):
+            self._client.write.agents.tools.detach(tool_id, agent_id=agent_id)
 
     def bundled(self, tools: Sequence[BundledTool], servers: Sequence[str] = ()) -> list[str]:
         """Find or create these tools, and all of these servers. Raise ToolUnavailable if one is not available."""

@@ -82,12 +82,6 @@ def judge(
     )
 
 
-def validate_machine(definition: Json) -> Validation:
-    """Validate a plain ASL machine, with or without a name, given as JSON text or as a native value."""
-    machine, refusal = read_text(definition)
-    return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
-
-
 def validate(definition: Json) -> dict[str, Json]:
     """Validate a plain ASL machine, or a Letta-ASL document without its imports; text or native JSON.
 
@@ -103,7 +97,7 @@ def validate(definition: Json) -> dict[str, Json]:
         names = findings_of("static", check_names(document))
         verdict = Validation(problems=in_order([*form, *names, *_not_said_before(form, graph)]))
     else:
-        verdict = _machine_verdict(document)
+        verdict = judge_machine(document)
     shown = verdict.as_json()
     return {name: shown[name] for name in ("ok", "exit_code", "problems")}
 
@@ -129,7 +123,8 @@ def is_named_machine(document: Mapping[str, Json]) -> bool:
     return "asl" in document and document.keys() <= _ABOUT_A_MACHINE and not document.keys() >= _OF_EVERY_DOCUMENT
 
 
-def _machine_verdict(machine: Json) -> Validation:
+def judge_machine(machine: Json) -> Validation:
+    """Return the verdict about a plain ASL machine, with or without a name, or a list of steps."""
     if is_linear(machine):
         try:
             own = {name: machine[name] for name in ("workflow_id", "workflow_name") if name in machine}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from dcf.core.documents.stored_values import object_of, objects_of
 from dcf.values.json_text import Json
 from dcf.workflows.validation.files import ImportReader, Unreadable
 
@@ -39,6 +40,4 @@ class TemplateDirectory:
             content, _ = ImportReader(base=self.base).read(f"./{reference}{self.suffix}", None)
         except Unreadable:
             return None
-        agents = content.get("agents") if isinstance(content, dict) else None
-        has_agents = isinstance(agents, list) and any(isinstance(agent, dict) for agent in agents)
-        return content if isinstance(content, dict) and has_agents else None
+        return content if objects_of(object_of(content).get("agents")) else None

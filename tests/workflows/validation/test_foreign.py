@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dcf.workflows.validation.document import validate_machine
+from dcf.workflows.validation.document import judge_machine
 from tests.support.tables import rows
 
 ITEMS = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "In"}
@@ -11,7 +11,7 @@ IN = {"Type": "Task", "End": True}
 
 def warnings(**fields: Any) -> list[str]:
     state = {"Type": "Task", "End": True, **fields}
-    validation = validate_machine({"StartAt": "Put", "States": {"Put": state}})
+    validation = judge_machine({"StartAt": "Put", "States": {"Put": state}})
     assert validation.problems == ()
     return [warning for warning in validation.warnings if "no agent" not in warning]
 

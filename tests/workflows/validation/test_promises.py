@@ -3,7 +3,7 @@
 from typing import Any
 
 from dcf.values.json_text import Json
-from dcf.workflows.validation.document import validate_machine
+from dcf.workflows.validation.document import judge_machine
 from tests.support.tables import rows
 
 ORDER: dict[str, Any] = {
@@ -29,7 +29,7 @@ def warnings(price: dict[str, Json], language: str = "JSONPath", **states: Any) 
     for name, state in states.items():
         is_over = state["Type"] in ("Succeed", "Fail") or not {"Next", "End", "Choices"}.isdisjoint(state)
         ends[name] = state if is_over else {**state, "End": True}
-    validation = validate_machine({"QueryLanguage": language, "StartAt": "Price", "States": {"Price": first, **ends}})
+    validation = judge_machine({"QueryLanguage": language, "StartAt": "Price", "States": {"Price": first, **ends}})
     assert validation.problems == ()
     return [warning for warning in validation.warnings if "OutputSchema" in warning]
 
@@ -269,7 +269,7 @@ def test_iterations_and_branches_are_followed() -> None:
 
 def test_a_machine_without_schemas_is_not_looked_at() -> None:
     states = {"Price": {"Type": "Task", "Next": "Ship"}, "Ship": {"Type": "Task", "InputPath": "$.totl", "End": True}}
-    assert validate_machine({"StartAt": "Price", "States": states}).warnings == ()
+    assert judge_machine({"StartAt": "Price", "States": states}).warnings == ()
 
 
 def test_the_pointers_begin_at_the_document() -> None:
@@ -277,5 +277,5 @@ def test_the_pointers_begin_at_the_document() -> None:
         "Price": {"Type": "Task", "OutputSchema": ORDER, "Next": "Ship"},
         "Ship": {"Type": "Task", "InputPath": "$.totl", "End": True},
     }
-    validation = validate_machine({"workflow_name": "w", "asl": {"StartAt": "Price", "States": states}})
+    validation = judge_machine({"workflow_name": "w", "asl": {"StartAt": "Price", "States": states}})
     assert [warning for warning in validation.warnings if warning.startswith("/asl/States/Ship/InputPath: ")]
