@@ -7,9 +7,11 @@ content security policy. Each state is a group with `data-state` and `data-statu
 import json
 from collections.abc import Iterator, Mapping
 from html import escape
+from string import Template
 from typing import Final
 
 from dcf.asl.machine import Machine
+from dcf.data import PACKAGE
 from dcf.workflows.drawing.layout import (
     HEAD,
     NAME_SIZE,
@@ -39,36 +41,21 @@ _COLOURS: Final = {
     "panel": ("#fafbfc", "#161c23"),
     "caught": ("#a34a00", "#f0a35e"),
     "running": ("#0b63b0", "#6cb6ff"),
-    "running-box": ("#e3f0fc", "#12304d"),
+    "running_box": ("#e3f0fc", "#12304d"),
     "succeeded": ("#1b6e35", "#6fd08c"),
-    "succeeded-box": ("#e4f4e8", "#12361f"),
+    "succeeded_box": ("#e4f4e8", "#12361f"),
     "failed": ("#b3261e", "#ff8a80"),
-    "failed-box": ("#fce8e6", "#471a17"),
+    "failed_box": ("#fce8e6", "#471a17"),
     "cancelled": ("#7a5900", "#e6c15c"),
-    "cancelled-box": ("#fbf1d5", "#3b2f0c"),
+    "cancelled_box": ("#fbf1d5", "#3b2f0c"),
 }
 """Each colour on a light and on a dark page."""
 
 
 def _rules(pattern: str) -> str:
-    """Return the rules in which each colour is written by a pattern of the light and the dark one."""
-    colour = {name: pattern.format(*colours) for name, colours in _COLOURS.items()}
-    statuses = "".join(
-        f".dcf-{status}>.dcf-shape{{fill:{colour[f'{status}-box']};stroke:{colour[status]}}}"
-        f".dcf-{status}>.dcf-note .dcf-word{{fill:{colour[status]}}}"
-        for status in ("running", "succeeded", "failed", "cancelled")
-    )
-    return (
-        f".dcf-page{{fill:{colour['page']}}}"
-        f".dcf-shape{{fill:{colour['box']};stroke:{colour['edge']}}}"
-        f".dcf-panel{{fill:{colour['panel']};stroke:{colour['edge']}}}"
-        f".dcf-mark{{fill:{colour['line']}}}.dcf-end{{stroke:{colour['line']}}}"
-        f".dcf-name{{fill:{colour['ink']}}}.dcf-note{{fill:{colour['soft']}}}"
-        f".dcf-line{{stroke:{colour['line']}}}.dcf-head{{fill:{colour['line']}}}"
-        f".dcf-caught .dcf-line{{stroke:{colour['caught']}}}.dcf-caught .dcf-head{{fill:{colour['caught']}}}"
-        f".dcf-plate{{fill:{colour['page']}}}.dcf-panel~.dcf-label>.dcf-plate{{fill:{colour['panel']}}}"
-        f".dcf-text{{fill:{colour['ink']}}}.dcf-text-caught{{fill:{colour['caught']}}}{statuses}"
-    )
+    """Return the rules of `colours.css`, in which each colour is written by a pattern of the light and the dark one."""
+    rules = Template("".join((PACKAGE / "workflows" / "drawing" / "colours.css").read_text("utf-8").splitlines()))
+    return rules.substitute({name: pattern.format(*colours) for name, colours in _COLOURS.items()})
 
 
 _SHAPES: Final = (
