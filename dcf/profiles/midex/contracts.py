@@ -1,79 +1,24 @@
-"""The contracts of the profile `midex`: what comes into and out of workflows, steps and agents, as JSON Schemas. Pure.
+"""The contracts of the profile `midex`: what workflows, steps and agents get and give, as `contracts.json` has it.
 
 `references` may be left out, as in the examples of the original's document. A contract of the same name in the
 catalogue takes the place of one of these.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dcf.asl.json_schema.check import misfits
 from dcf.asl.json_schema.syntax import flaws_of
+from dcf.data import PACKAGE
 from dcf.profiles.profile import NotDone, refuse
 from dcf.values.json_text import Json
 
 Schema = dict[str, Any]
 
-_TEXT: Final[Schema] = {"type": "string"}
-_TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
-_LIST: Final[Schema] = {"type": "array"}
-_CONFIDENCE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
-
-
-def _made_of(required: str, **properties: Schema) -> Schema:
-    """Return the schema of an object that has nothing but these properties; the names of those required in a text."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required.split(),
-        "additionalProperties": False,
-    }
-
-
-def _with(required: str, **properties: Schema) -> Schema:
-    """Return the schema of an object that may have more than this."""
-    return _made_of(required, **properties) | {"additionalProperties": True}
-
-
-_FINDING: Final[Schema] = _with("severity description", severity=_TEXT, description=_TEXT)
-_ARTIFACT: Final[Schema] = _with("type title content", type=_TEXT, title=_TEXT, content=_TEXT)
-_DECISION: Final[Schema] = _with("decision rationale", decision=_TEXT, rationale=_TEXT)
-_TASK: Final[dict[str, Schema]] = {"task": _TEXT, "references": _LIST, "constraints": _LIST, "expected_output": {}}
-_OUTPUT: Final[dict[str, Schema]] = {
-    "summary": _TEXT,
-    "references": _LIST,
-    "confidence": _CONFIDENCE,
-    "findings": {"type": "array", "items": _FINDING},
-    "next_steps": _LIST,
-    "blockers": _LIST,
-}
-
-CONTRACTS: Final[Mapping[str, Schema]] = {
-    "WorkflowInput": _made_of(
-        "name reason",
-        name=_TEXT,
-        reason=_TEXT,
-        triggers=_with("", keywords=_TEXTS, tags=_TEXTS),
-        expected_output={},
-    ),
-    "WorkflowOutput": _made_of(
-        "summary workflow confidence",
-        workflow=_with("name", name=_TEXT),
-        steps=_LIST,
-        artifacts=_LIST,
-        decisions=_LIST,
-        **_OUTPUT,
-    ),
-    "StepInput": _made_of("step task", step=_TEXT, **_TASK),
-    "StepOutput": _made_of("summary artifacts confidence", artifacts={"type": "array", "items": _ARTIFACT}, **_OUTPUT),
-    "AgentInput": _made_of("task", **_TASK),
-    "AgentOutput": _made_of(
-        "summary artifacts confidence",
-        artifacts=_LIST,
-        decisions={"type": "array", "items": _DECISION},
-        **_OUTPUT,
-    ),
-}
+CONTRACTS: Final[Mapping[str, Schema]] = json.loads(
+    (PACKAGE / "profiles" / "midex" / "contracts.json").read_text("utf-8")
+)
 """The contracts by their names."""
 
 STEP_OUTPUT: Final = "StepOutput"
