@@ -34,6 +34,19 @@ def tell_first(tell: Callable[[signal.Signals], None]) -> None:
         signal.signal(each, first)
 
 
+def serve_until_signal(serve: Callable[[Callable[[signal.Signals | BaseException], None]], object]) -> signal.Signals:
+    """Start to serve, and return the signal that ends it; raise the error that `serve` hands over before."""
+    import queue  # every command imports this module
+
+    ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
+    tell_first(ends.put)
+    serve(ends.put)
+    end = ends.get()
+    if isinstance(end, BaseException):
+        raise end
+    return end
+
+
 def _terminate(*_: object) -> NoReturn:
     sys.exit(exit_codes.TERMINATED)
 

@@ -1,7 +1,5 @@
 """The command `dcf host`: runs the agents of an agents file until it is told to end."""
 
-import queue
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +12,6 @@ from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dcf.hosting.agents_file import AgentsFile
-    from dcf.hosting.host import AgentHost
 
 
 def host(
@@ -76,6 +73,7 @@ def _host(
     from dcf.cli.child_processes import say_loaded
     from dcf.cli.processes.worker import tools_for
     from dcf.cli.running.work_report import WorkReport
+    from dcf.cli.termination import serve_until_signal
     from dcf.cli.text import json_text
     from dcf.hosting.host import AgentHost, HostOptions
 
@@ -96,7 +94,7 @@ def _host(
                 sys.stdout.flush()
             if check:
                 return
-            ending_signal = _serve_until_signal(agent_host)
+            ending_signal = serve_until_signal(agent_host.serve)
             for report_of_agent in reports.values():
                 report_of_agent.stopping(ending_signal.name, grace)
             for name, given_back in agent_host.drain(grace).items():
@@ -104,19 +102,6 @@ def _host(
         finally:
             agent_host.close()
     sys.exit(128 + ending_signal)
-
-
-def _serve_until_signal(agent_host: "AgentHost") -> signal.Signals:
-    """Serve until a signal comes; raise what ends an agent before that."""
-    from dcf.cli.termination import tell_first
-
-    ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
-    tell_first(ends.put)
-    agent_host.serve(ends.put)
-    end = ends.get()
-    if isinstance(end, BaseException):
-        raise end
-    return end
 
 
 def _say(text: str) -> None:

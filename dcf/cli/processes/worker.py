@@ -3,17 +3,16 @@
 At shutdown it takes no more work, lets running functions finish for a while, and releases the rest.
 """
 
-import queue
-import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dcf.cli.places.choice import stay_here
 from dcf.cli.processes.garbage import collect_when_loaded
-from dcf.cli.termination import tell_first
+from dcf.cli.termination import serve_until_signal
 from dcf.values.records import record
 from dcf.worker import ToolCaller, Worker
 from dcf.worker.state_functions import StateFunction
@@ -58,7 +57,7 @@ def work(functions: Mapping[str, StateFunction], agent_id: str, settings: "Setti
             witness=report,
             unassigned=options.unassigned,
         )
-        ending_signal = _serve_until_signal(worker)
+        ending_signal = serve_until_signal(partial(_serve_on_thread, worker))
         report.stopping(ending_signal.name, options.grace_s)
         report.stopped(worker.drain(options.grace_s))
     sys.exit(128 + ending_signal)
@@ -69,22 +68,14 @@ def tools_for(settings: "Settings", server_url: str | None, *, direct: bool) -> 
     return _here(settings) if direct else _at_server(settings, server_url)
 
 
-def _serve_until_signal(worker: Worker) -> signal.Signals:
-    """Serve on a thread until a signal comes; raise what ends the worker before that, such as SystemExit."""
-    ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
-
+def _serve_on_thread(worker: Worker, tell: Callable[[BaseException], None]) -> None:
     def serve() -> None:
         try:
             worker.serve()
         except BaseException as error:  # noqa: BLE001 - raised in the main thread; also SystemExit of a function
-            ends.put(error)
+            tell(error)
 
-    tell_first(ends.put)
     threading.Thread(target=serve, name="dcf-worker", daemon=True).start()
-    end = ends.get()
-    if isinstance(end, BaseException):
-        raise end
-    return end
 
 
 @contextmanager
