@@ -1,5 +1,6 @@
 """Arguments and options that several commands have, with the same words in each."""
 
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -20,6 +21,15 @@ ValuesArgument: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME=VALUE]...", help="Input of a flow: NAME=VALUE, or NAME=@FILE.", show_default=False),
 ]
+ExportedFile: TypeAlias = Annotated[
+    Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
+]
 OptionalRun: TypeAlias = Annotated[
     str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run)
 ]
+
+
+def check_run_or_file(workflow_id: str | None, file: Path | None) -> None:
+    """Raise typer.BadParameter unless either a run or the file of an exported one is named."""
+    if (workflow_id is None) == (file is None):
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")

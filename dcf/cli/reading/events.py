@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import OptionalRun
+from dcf.cli.arguments import ExportedFile, OptionalRun, check_run_or_file
 from dcf.cli.commands.formats import print_json
 from dcf.cli.places.choice import elsewhere
 from dcf.cli.reading.source_places import document_of, with_place
@@ -46,9 +46,7 @@ def events(
     until: Annotated[str | None, typer.Option(help=f"Only up to then: {_WHEN}")] = None,
     limit: Annotated[int | None, typer.Option(help="Maximum number of events.", min=1, max=_MOST)] = None,
     cursor: Annotated[str | None, typer.Option(help="Only after this event, by its id.")] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
-    ] = None,
+    file: ExportedFile = None,
     newest: Annotated[bool, typer.Option("--newest", help="The latest first; 100 unless --limit says more.")] = False,
 ) -> None:
     """Print what happened in a run, in order; with --follow also what happens next, until the run ends.
@@ -57,8 +55,7 @@ def events(
     """
     from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 
-    if (workflow_id is None) == (file is None):
-        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    check_run_or_file(workflow_id, file)
     if newest and follow:
         raise InvalidArgument("--follow goes from the oldest event to the newest.", "Leave out --newest or --follow.")
     now = time.time_ns() // 1000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO, TypeAl
 
 import typer
 
-from dcf.cli.arguments import OptionalRun
+from dcf.cli.arguments import OptionalRun, check_run_or_file
 from dcf.cli.patience import patience
 from dcf.cli.reading import run_parts
 from dcf.cli.reading.export_files import read_file
@@ -55,8 +55,7 @@ def export(
 
     Lease tokens are not exported; inputs, outputs and errors are, as the agents wrote them.
     """
-    if (workflow_id is None) == (file is None):
-        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    check_run_or_file(workflow_id, file)
     flags: dict[As, bool] = {"html": html, "markdown": markdown, "json": as_json}
     ases: set[As] = {name for name, is_set in flags.items() if is_set} | ({named} if named else set())
     if len(ases) > 1:

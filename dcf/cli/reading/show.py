@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.arguments import JsonFlag, OptionalRun, check_run_or_file
 from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
 from dcf.cli.places.choice import elsewhere, stay_here
@@ -26,8 +26,7 @@ def show(
     What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
     all; "more" counts what is left out.
     """
-    if (workflow_id is None) == (file is None):
-        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    check_run_or_file(workflow_id, file)
     document = _exported(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
     if as_json:
         print_json(document)

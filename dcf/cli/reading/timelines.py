@@ -4,13 +4,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.arguments import ExportedFile, JsonFlag, OptionalRun, check_run_or_file
 from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
 from dcf.cli.reading import run_parts
@@ -41,17 +41,14 @@ _CELLS: Final[Mapping[str, tuple[str, str]]] = {
 def show_timeline(
     workflow_id: OptionalRun = None,
     as_json: JsonFlag = False,
-    file: Annotated[
-        Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
-    ] = None,
+    file: ExportedFile = None,
 ) -> None:
     """Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited.
 
     On a terminal bars, a row for each state; piped a line for each segment: state, seconds from the run's beginning,
     how long, what, and of work the attempt, the agent and how it ended. A `+` marks what still lasts.
     """
-    if (workflow_id is None) == (file is None):
-        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    check_run_or_file(workflow_id, file)
     timeline = of_file(file) if file is not None else _of_run(workflow_id or "")
     if as_json:
         print_json(timeline.as_json())

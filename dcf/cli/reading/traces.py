@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.arguments import ExportedFile, JsonFlag, OptionalRun, check_run_or_file
 from dcf.cli.commands.formats import print_json
 from dcf.cli.places.choice import elsewhere
 from dcf.values.json_text import Json
@@ -21,9 +20,7 @@ def trace(
     otlp: Annotated[
         str, typer.Option(help="The collector's URL, for OTLP over HTTP.", envvar="OTEL_EXPORTER_OTLP_ENDPOINT")
     ] = _COLLECTOR,
-    file: Annotated[
-        Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
-    ] = None,
+    file: ExportedFile = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel.
@@ -31,8 +28,7 @@ def trace(
     Any process comes to the same ids, so it does not matter who exports, and sending again sends the same spans.
     Of a run that is not over, open spans end with the last event and have the attribute dcf.open.
     """
-    if (workflow_id is None) == (file is None):
-        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    check_run_or_file(workflow_id, file)
     if file is not None:
         from dcf.cli.reading.export_files import read_file
 
