@@ -5,7 +5,7 @@ They write to Redis directly, not through a server: a user who can reach Redis i
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated, Final
 
@@ -116,7 +116,8 @@ def show(
         print_json(row)
         return
     console().print(_table([row]))
-    console().print(_quota_table(row["quotas"], record.quotas))
+    columns, whole = ("quota", "limit", "used", "set by", "meaning"), ("quota", "limit", "used", "set by")
+    console().print(table(columns, _quota_rows(row["quotas"], record.quotas), whole=whole))
 
 
 def list_keys(as_json: JsonFlag = False) -> None:
@@ -211,28 +212,21 @@ _ROW: Final = RecordCodec(
 
 def _table(rows: list[dict[str, Json]]) -> Table:
     columns = ("key", "standing", "scopes", "agent", "expires", "own quotas", "label")
-    shown = table(*columns, whole=("key", "standing"))
-    for row in rows:
-        shown.add_row(*map(Text, _cells(row)))
-    return shown
+    return table(columns, map(_cells, rows), whole=("key", "standing"))
 
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
     scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
     where = [] if row["project"] is None else [f"in {row['project']}"]
     owner = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"]), *where])
-    own = _own(row["own_quotas"])
-    return row["key_id"], row["standing"], scopes, owner, expires, own, clean(row["label"] or "")
+    return row["key_id"], row["standing"], scopes, owner, expires, _own(row["own_quotas"]), row["label"] or ""
 
 
 def _own(quotas: Mapping[str, Amount]) -> str:
     return " ".join(f"{name}={amount}" for name, amount in quotas.items())
 
 
-def _quota_table(quotas: Mapping[str, Mapping[str, Json]], own: Mapping[str, Amount]) -> Table:
-    shown = table("quota", "limit", "used", "set by", "meaning", whole=("quota", "limit", "used", "set by"))
+def _quota_rows(quotas: Mapping[str, Mapping[str, Json]], own: Mapping[str, Amount]) -> Iterator[tuple[Json, ...]]:
     for name, row in quotas.items():
-        used = "" if row["used"] is None else str(row["used"])
         by = "the key" if name in own else "the server's settings"
-        shown.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
-    return shown
+        yield name, row["limit"], "" if row["used"] is None else row["used"], by, BOUNDS[name].meaning

@@ -3,7 +3,7 @@
 The generators are imported only where they are needed: their libraries take a tenth of a second to import.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -108,17 +108,13 @@ def list_skills(as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(items)
         return
-    whole = ("skill", "tools", "problems")
-    shown = table("skill", "description", "tools", "problems", whole=whole, overflow="ellipsis")
-    for item in items:
-        cells = (
-            item["manifestId"] or item["path"],
-            item["description"] or "",
-            ", ".join(str(name) for name in item["toolNames"]),
-            "; ".join(item["errors"]),
-        )
-        shown.add_row(*(Text(clean(cell)) for cell in cells))
-    console().print(shown)
+    columns, whole = ("skill", "description", "tools", "problems"), ("skill", "tools", "problems")
+    console().print(table(columns, map(_cells, items), whole=whole, overflow="ellipsis"))
+
+
+def _cells(item: Mapping[str, Json]) -> tuple[Json, ...]:
+    tools = ", ".join(str(name) for name in item["toolNames"])
+    return item["manifestId"] or item["path"], item["description"] or "", tools, "; ".join(item["errors"])
 
 
 def _listed_here() -> list[dict[str, Json]]:

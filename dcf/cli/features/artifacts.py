@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted
@@ -95,17 +94,18 @@ def get(
 
 def show_artifacts(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print what a run keeps, oldest first, and uploads of which parts are missing."""
-    shown = table("artifact", "name", "type", "bytes", "state", "put", right=("bytes",))
-    for row in answer["artifacts"]:
-        when = str(row["created_at"])[:19].replace("T", " ")
-        cells = (row["artifact_id"], row["name"], row["content_type"], str(row["size"]), row["state"] or "", when)
-        shown.add_row(*(Text(clean(cell)) for cell in cells))
-    console().print(shown)
+    columns = ("artifact", "name", "type", "bytes", "state", "put")
+    console().print(table(columns, map(_cells, answer["artifacts"]), right=("bytes",)))
     for upload in answer["uploads"]:
         typer.echo(f"{clean(upload['artifact_id'])}: {upload['parts']} of {upload['of']} parts are there")
     cursor = answer["next_cursor"]
     more = "" if cursor is None else in_commands(f" Continue: `list_artifacts(cursor={cursor})`", known=answer)
     typer.echo(f"{answer['total']} artifacts, {answer['total_bytes']} bytes.{more}")
+
+
+def _cells(row: Mapping[str, Json]) -> tuple[Json, ...]:
+    when = str(row["created_at"])[:19].replace("T", " ")
+    return row["artifact_id"], row["name"], row["content_type"], row["size"], row["state"] or "", when
 
 
 def _send(about: Mapping[str, Json], data: bytes) -> Mapping[str, Json]:

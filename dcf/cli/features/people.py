@@ -98,14 +98,15 @@ def show_answer(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
 
 
 def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
-    shown = table("run", "state", "for", "since", "until", "title", whole=("since", "until"))
-    for row in rows:
-        more = row.get("question_id") or row.get("gate")
-        state = row.get("state") or row["issue"]
-        named = state if more is None else f"{state} {more}"
-        cells = (row["workflow_id"], named, _whom(row), _minute(row["since"]), _minute(row.get("deadline")))
-        shown.add_row(*(Text(clean(cell)) for cell in (*cells, row["title"])))
-    console().print(shown)
+    columns = ("run", "state", "for", "since", "until", "title")
+    console().print(table(columns, map(_cells, rows), whole=("since", "until")))
+
+
+def _cells(row: Mapping[str, Json]) -> tuple[Json, ...]:
+    more, state = row.get("question_id") or row.get("gate"), row.get("state") or row["issue"]
+    named = state if more is None else f"{state} {more}"
+    until = _minute(row.get("deadline"))
+    return row["workflow_id"], named, _whom(row), _minute(row["since"]), until, row["title"]
 
 
 def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import typer
-from rich.text import Text
 
 from dcf.cli.commands.forms import read_place
 from dcf.cli.reading.views import console, table
@@ -47,15 +46,15 @@ def show_project(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 def show_list(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print a page of projects as a table, and how to read the next one."""
-    shown = table("project", "name", "paths", "last used")
-    for row in answer["projects"]:
-        paths = ", ".join(str(at["path"]) for at in row["paths"])
-        used = str(row["last_used_at"] or "")[:19].replace("T", " ")
-        shown.add_row(*map(Text, (clean(row["project"]), clean(row["name"]), clean(paths), used)))
-    console().print(shown)
+    console().print(table(("project", "name", "paths", "last used"), map(_cells, answer["projects"])))
     cursor = answer.get("next_cursor")
     more = "" if cursor is None else f" Older ones: dcf projects ls --cursor {cursor}"
     typer.echo(f"{len(answer['projects'])} of {answer['total']} projects.{more}")
+
+
+def _cells(row: Mapping[str, Json]) -> tuple[Json, ...]:
+    paths = ", ".join(str(at["path"]) for at in row["paths"])
+    return row["project"], row["name"], paths, str(row["last_used_at"] or "")[:19].replace("T", " ")
 
 
 def show_deleted(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:

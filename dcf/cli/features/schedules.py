@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag
@@ -92,7 +91,9 @@ def show_schedules(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print a page of schedules as a table."""
     rows = answer["schedules"]
     if rows:
-        console().print(_table(rows))
+        columns = ("schedule", "status", "next", "ticks", "started", "workflow")
+        whole = {*columns} - {"ticks"}
+        console().print(table(columns, map(_cells, rows), whole=whole, overflow="ellipsis"))
     else:
         typer.echo('There is no schedule. Create one: dcf schedules add NAME --cron "0 7 * * *" --workflow FILE')
     if answer["next_cursor"] is not None:
@@ -128,14 +129,10 @@ def _print(schedule: Mapping[str, Json], done: str) -> None:
     typer.echo(f"Schedule {clean(schedule['name'])} {done}{next_at}.")
 
 
-def _table(rows: list[dict[str, Json]]) -> Table:
-    columns = ("schedule", "status", "next", "ticks", "started", "workflow")
-    shown = table(*columns, whole={*columns} - {"ticks"}, overflow="ellipsis")
-    for row in rows:
-        status = Text(row["status"] if row["trouble"] is None else f"! {row['status']}")
-        cells = (clean(row["name"]), status, _moment(row["next_at"]), _timing(row), str(row["started"]))
-        shown.add_row(*cells, clean(row["workflow"], 40))
-    return shown
+def _cells(row: Mapping[str, Json]) -> tuple[Json, ...]:
+    status = row["status"] if row["trouble"] is None else f"! {row['status']}"
+    workflow = clean(row["workflow"], 40)
+    return row["name"], status, _moment(row["next_at"]), _timing(row), row["started"], workflow
 
 
 def _lines(schedule: Mapping[str, Json]) -> Iterator[str]:

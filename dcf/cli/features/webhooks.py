@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag
@@ -65,16 +64,13 @@ def show_registered(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 def show_agents(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print the agents in a table, without secrets."""
     if answer["agents"]:
-        console().print(_table(answer["agents"]))
+        columns = ("agent", "platform", "where", "keys", "lease", "left alone")
+        console().print(table(columns, map(_cells, answer["agents"]), whole=("agent", "platform")))
     else:
         console().print(Text("No agents yet. Register one:  dcf agents add NAME --url https://..."), soft_wrap=True)
 
 
-def _table(rows: list[Mapping[str, Json]]) -> Table:
-    shown = table("agent", "platform", "where", "keys", "lease", "left alone", whole=("agent", "platform"))
-    for row in rows:
-        rest = row["rest"]
-        why = "" if rest is None else f"{rest['for_s']:g} s: {rest['error']}"
-        cells = (row["agent_id"], row["platform"], row["url"], " ".join(row["key_ids"]), f"{row['lease_ttl_s']} s", why)
-        shown.add_row(*(Text(clean(cell)) for cell in cells))
-    return shown
+def _cells(row: Mapping[str, Json]) -> tuple[Json, ...]:
+    rest = row["rest"]
+    why = "" if rest is None else f"{rest['for_s']:g} s: {rest['error']}"
+    return row["agent_id"], row["platform"], row["url"], " ".join(row["key_ids"]), f"{row['lease_ttl_s']} s", why

@@ -203,11 +203,9 @@ def _place_of(warning: str) -> str:
 def _print_run(result: Mapping[str, Json]) -> None:
     out = console()
     columns = ("step", "what", "state", "type", "data")
-    steps = table(*columns, whole=columns, right=("step",), overflow="ellipsis")
-    for step, event in enumerate(result["trace"], 1):
-        cells = (str(step), event["event"], clean(event["path"], 60), event["type"], _data(event))
-        steps.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
-    out.print(steps)
+    events = enumerate(result["trace"], 1)
+    cells = ((step, event["event"], clean(event["path"], 60), event["type"], _data(event)) for step, event in events)
+    out.print(table(columns, cells, whole=columns, right=("step",), overflow="ellipsis"))
     good = result["status"] == "SUCCEEDED"
     out.print(Text(f"{'✔' if good else '✘'} {clean(result['status'])}", style="green" if good else "red"))
     shown = result["output"] if good else {name: result.get(name) for name in ("error", "cause")}

@@ -112,12 +112,12 @@ def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
     if not rows:
         return Text("No run is live.", style="dim")
     columns = ("run", "status", "states", "workflow", "why")
-    shown = table(*columns, whole=columns, overflow="ellipsis")
-    for row in rows:
-        done = "" if row["states"] is None else f"{row['states_done']}/{row['states']}"
-        name, why = clean(row["workflow_name"] or ""), clean(row.get("why") or "")
-        shown.add_row(Text(clean(row["workflow_id"])), listed_status(row), Text(done), Text(name), Text(why))
-    return shown
+    return table(columns, map(_run_cells, rows), whole=columns, overflow="ellipsis")
+
+
+def _run_cells(row: Mapping[str, Json]) -> tuple[object, ...]:
+    done = "" if row["states"] is None else f"{row['states_done']}/{row['states']}"
+    return row["workflow_id"], listed_status(row), done, row["workflow_name"] or "", row.get("why") or ""
 
 
 def _held(rows: list[tuple[Json, Mapping[str, Json]]], at: Json) -> RenderableType:
@@ -125,13 +125,15 @@ def _held(rows: list[tuple[Json, Mapping[str, Json]]], at: Json) -> RenderableTy
         return Text("No agent holds anything.", style="dim")
     now = from_text(at) or 0
     columns = ("agent", "holds", "attempt", "for", "lease")
-    shown = table(*columns, whole=columns, overflow="ellipsis")
-    for agent, holding in rows:
-        since, until = from_text(holding["since"]), from_text(holding["lease_expires_at"])
-        took = "" if since is None else span(max(0.0, seconds(now - since)))
-        place = f"{clean(holding['workflow_id'])} {clean(holding['state'])}"
-        shown.add_row(Text(clean(agent)), Text(place), Text(str(holding["attempt"])), Text(took), _lease(until, now))
-    return shown
+    cells = (_held_cells(agent, holding, now) for agent, holding in rows)
+    return table(columns, cells, whole=columns, overflow="ellipsis")
+
+
+def _held_cells(agent: Json, holding: Mapping[str, Json], now: int) -> tuple[object, ...]:
+    since, until = from_text(holding["since"]), from_text(holding["lease_expires_at"])
+    took = "" if since is None else span(max(0.0, seconds(now - since)))
+    place = Text(f"{clean(holding['workflow_id'])} {clean(holding['state'])}")
+    return agent, place, holding["attempt"], took, _lease(until, now)
 
 
 def _lease(until: int | None, now: int) -> Text:

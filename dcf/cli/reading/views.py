@@ -1,7 +1,7 @@
 """The output of the commands for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 
 from rich.console import Console, Group, OverflowMethod, RenderableType
@@ -125,12 +125,22 @@ def print_line(sentence: str) -> None:
 
 
 def table(
-    *columns: str, whole: Container[str] = (), right: Container[str] = (), overflow: OverflowMethod = "fold"
+    columns: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    *,
+    whole: Container[str] = (),
+    right: Container[str] = (),
+    overflow: OverflowMethod = "fold",
 ) -> Table:
-    """Return a table without lines; columns that are `whole` are not wrapped, those to the `right` are numbers."""
+    """Return a table without lines; columns that are `whole` are not wrapped, those to the `right` are numbers.
+
+    Cells are escaped, but for those that are a Text already.
+    """
     made = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
         made.add_column(name, no_wrap=name in whole, overflow=overflow, justify="right" if name in right else "left")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
     return made
 
 

@@ -17,4 +17,4 @@ TABLE: Final[Mapping[str, Row]] = {name: Row(**row) for name, row in _TABLE["ver
 COMMANDS: Final[Mapping[str, CommandRow]] = {name: CommandRow(**row) for name, row in _TABLE["commands"].items()}
 
 SUMMARIES: Final[Mapping[str, str]] = _TABLE["summaries"]
-"""What help says of the commands that are none of a verb."""
+"""The summaries of the commands that belong to no verb, for help."""
