@@ -125,9 +125,12 @@ class Application(ApplicationRoots):
     @part
     def documents(self) -> "JsonDocuments":
         """The documents that tools may change."""
-        from dcf.application.parts import json_documents
+        from dcf.features.documents.operations import JsonDocuments
+        from dcf.features.documents.storage import Edits
 
-        return json_documents(self.settings, self._connections, self.control_plane)
+        settings = self.settings
+        edits = Edits(self._connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
+        return JsonDocuments(edits, self.control_plane, settings.json_prefixes, settings.json_max_bytes)
 
     @part
     def files(self) -> "FileTree":
@@ -168,9 +171,10 @@ class Application(ApplicationRoots):
     @part
     def web_sessions(self) -> "WebSessions":
         """Who is logged in at the web page."""
-        from dcf.application.parts import web_sessions_of
+        from dcf.store.access.sessions import WebSessions
 
-        return web_sessions_of(self.settings, self._connections, self.keys)
+        settings = self.settings
+        return WebSessions(self._connections, self.keys, life_s=settings.web_session_s, idle_s=settings.web_idle_s)
 
     @part
     def usage(self) -> "QuotaUsage":

@@ -1,6 +1,6 @@
 """Builds parts of an application from the settings and from other parts. It must not decide."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -8,12 +8,8 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
 from dcf.application.platforms import PlatformParts, default_kind
 from dcf.application.runs import PartsOfRuns
-from dcf.core.listing.sweep_results import Trouble
 from dcf.features.artifacts.operations import Artifacts
-from dcf.features.diagnosis.operations import Diagnosis, KindsOf
-from dcf.features.diagnosis.storage import RunSignsReader
-from dcf.features.documents.operations import JsonDocuments
-from dcf.features.documents.storage import Edits
+from dcf.features.diagnosis.operations import Diagnosis
 from dcf.features.export.operations import Exports
 from dcf.features.export.records import ExportedRecords
 from dcf.features.health.facts import Expected
@@ -35,17 +31,10 @@ from dcf.runs.notifying.notifications import Notifications, ToAnybody
 from dcf.runs.notifying.queues import Lanes
 from dcf.runs.views.histories import Histories
 from dcf.settings.process import Settings
-from dcf.store.access.api_keys import AccessKeys
-from dcf.store.access.sessions import WebSessions
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.server_time import ServerTime
 from dcf.store.events.inbox import Inbox
 from dcf.store.lists.agents import AgentRecords
-
-
-def web_sessions_of(settings: Settings, connections: Connections, keys: AccessKeys) -> WebSessions:
-    """Return the log-ins at the web page."""
-    return WebSessions(connections, keys, life_s=settings.web_session_s, idle_s=settings.web_idle_s)
 
 
 def platform_parts(settings: Settings, connections: Connections, plane: ControlPlane, inbox: Inbox) -> PlatformParts:
@@ -91,23 +80,6 @@ def clock_of(
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
     duties = [make(parts.plane, connections) for make in DUTIES.makers]
     return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, duties, traces)
-
-
-def json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
-    """Return the documents that tools may change by hand."""
-    edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
-    return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
-
-
-def diagnosis_of(
-    settings: Settings,
-    parts: PartsOfRuns,
-    connections: Connections,
-    kinds_of: KindsOf,
-    note: Callable[[Trouble | None], None],
-) -> Diagnosis:
-    """Return the part that explains runs; it calls `note` with trouble of writes that it finds."""
-    return Diagnosis(parts.plane, RunSignsReader(connections, note), settings.pulse_interval_s, kinds_of)
 
 
 @contextmanager

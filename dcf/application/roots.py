@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dcf.adapters.platforms import Platforms
     from dcf.application.platforms import PlatformParts
     from dcf.application.runs import PartsOfRuns
-    from dcf.application.teams import PartsOfTeams
     from dcf.core.definitions.model import Definition
     from dcf.core.documents.decision import Notice, Snapshot
     from dcf.core.listing.sweep_results import Trouble
@@ -187,36 +186,44 @@ class ApplicationRoots:
         return self._crew.library
 
     @part
-    def _teams(self) -> "PartsOfTeams":
-        """The parts with which agents work together."""
-        from dcf.application.teams import parts_of_teams
-
-        return parts_of_teams(self.settings, self._connections, self._runs, self.library)
-
-    @property
     def gates(self) -> "Gates":
         """The verdicts on outputs."""
-        return self._teams["gates"]
+        from dcf.features.gates.operations import Gates
+        from dcf.features.gates.storage import GateLists
 
-    @property
+        return Gates(self.control_plane, GateLists(self._connections))
+
+    @part
     def journal(self) -> "Journal":
         """The notes, decisions and issues of agents and people about runs."""
-        return self._teams["journal"]
+        from dcf.features.journal.operations import Journal
+        from dcf.features.journal.storage import JournalReader
+        from dcf.features.search.storage import RunTexts
 
-    @property
+        return Journal(self.control_plane, JournalReader(self._connections), RunTexts(self._connections))
+
+    @part
     def projects(self) -> "Projects":
         """The projects of runs."""
-        return self._teams["projects"]
+        from dcf.features.projects.operations import Projects
+        from dcf.features.projects.storage import ProjectStore
 
-    @property
+        return Projects(ProjectStore(self._connections))
+
+    @part
     def knowledge(self) -> "Knowledge":
         """The findings, which outlive runs."""
-        return self._teams["knowledge"]
+        from dcf.features.findings.operations import Knowledge
 
-    @property
+        return Knowledge(self._connections, wait_replicas=self.settings.wait_replicas)
+
+    @part
     def catalogue(self) -> "DefinitionCatalogue":
         """The definitions by which agents work."""
-        return self._teams["catalogue"]
+        from dcf.features.catalogue.operations import DefinitionCatalogue
+
+        replicas = self.settings.wait_replicas
+        return DefinitionCatalogue(self._connections, self._runs.definitions, self.library, wait_replicas=replicas)
 
     @part
     def artifacts(self) -> "Artifacts":
@@ -236,10 +243,13 @@ class ApplicationRoots:
     @part
     def _exports(self) -> "tuple[Exports, RunTraces | None]":
         """The part that explains and exports runs, and the part that sends their traces."""
-        from dcf.application.parts import diagnosis_of, open_exports
+        from dcf.application.parts import open_exports
+        from dcf.features.diagnosis.operations import Diagnosis
+        from dcf.features.diagnosis.storage import RunSignsReader
 
         runs, connections = self._runs, self._connections
-        diagnosis = diagnosis_of(self.settings, runs, connections, self._kinds_of, self._note_writes)
+        signs = RunSignsReader(connections, self._note_writes)
+        diagnosis = Diagnosis(runs.plane, signs, self.settings.pulse_interval_s, self._kinds_of)
         records = (self.usages, self.journal, self.artifacts)
         return self._resources.enter_context(open_exports(runs, connections, diagnosis, records))
 
