@@ -11,6 +11,21 @@ JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on
 LoadedFd: TypeAlias = Annotated[
     int | None, typer.Option("--loaded-fd", hidden=True, help="Pipe for the news that all is loaded: for `dcf run`.")
 ]
+Leash: TypeAlias = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
+Server: TypeAlias = Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")]
+Direct: TypeAlias = Annotated[
+    bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
+]
+LeaseTtl: TypeAlias = Annotated[
+    int, typer.Option(help="Lease length in seconds; leases are renewed automatically.", min=1, max=3600)
+]
+Grace: TypeAlias = Annotated[
+    float, typer.Option(help="Grace period in seconds for running states at shutdown.", min=0, max=3600)
+]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+RunInput: TypeAlias = Annotated[
+    str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+]
 AllowActions: TypeAlias = Annotated[
     bool, typer.Option("--allow-actions", help="Let the web page change things, as far as the key of the reader may.")
 ]

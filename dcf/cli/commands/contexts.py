@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.arguments import JsonFlag
+from dcf.cli.arguments import JsonFlag, Yes
 from dcf.cli.asking import ask, can_ask
 from dcf.cli.commands.formats import print_json
 from dcf.cli.places.choice import place_in_use
@@ -131,9 +131,7 @@ def list_contexts(as_json: JsonFlag = False) -> None:
         say(f"{clean(used.title)} is in use: {clean(used.because)}")
 
 
-def remove(
-    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: JsonFlag = False
-) -> None:
+def remove(name: Name, yes: Yes = False, as_json: JsonFlag = False) -> None:
     """Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays.
 
     Example:  dcf context rm prod --yes

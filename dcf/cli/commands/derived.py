@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
-from dcf.cli.arguments import JsonFlag
+from dcf.cli.arguments import JsonFlag, Yes
 from dcf.cli.asking import ask
 from dcf.cli.authorship import refused
 from dcf.cli.command_table import declared, named
@@ -44,7 +44,6 @@ _COMPLETED: Final[Mapping[str, Callable[..., Any]]] = {
     **dict.fromkeys(("agent_id", "agent"), complete_agent),
     "state": complete_state,
 }
-_YES: Final = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @record(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _function(verb: Verb, command: Command) -> Any:
 
     parameters = [_parameter(item) for item in shown_parameters]
     if command.question:
-        parameters.append(_flag("yes", _YES))
+        parameters.append(_flag("yes", Yes))
     parameters.append(_flag("as_json", JsonFlag))
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {item.name: item.annotation for item in parameters}

@@ -20,9 +20,6 @@ RequestId = Annotated[
 ]
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-
-
 BEFORE: Final = ", by an earlier command with this --request-id"
 """Said of a request that was applied before."""
 

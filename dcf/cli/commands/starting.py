@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.arguments import JsonFlag, RunInput, ValuesArgument
 from dcf.cli.commands.derived import call_verb, print_record
 from dcf.cli.commands.forms import assigned, read_assignment
 from dcf.cli.commands.lifecycle import Reason, RequestId
@@ -43,9 +43,7 @@ def start(
         typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or the name of a stored one."),
     ],
     values: ValuesArgument = None,
-    run_input: Annotated[
-        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
-    ] = None,
+    run_input: RunInput = None,
     assign: Annotated[
         list[str] | None,
         typer.Option(help="STATE=AGENT, or AGENT for all Tasks; may be repeated: several agents are a pool."),

@@ -11,10 +11,10 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from dcf.cli.arguments import JsonFlag
+from dcf.cli.arguments import JsonFlag, Yes
 from dcf.cli.asking import ask
 from dcf.cli.commands.formats import print_json
-from dcf.cli.commands.lifecycle import BEFORE, Yes
+from dcf.cli.commands.lifecycle import BEFORE
 from dcf.cli.patience import patience
 from dcf.cli.places.place import Place, place
 from dcf.cli.reading.answers import ask as call_tool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import LoadedFd
+from dcf.cli.arguments import Direct, Grace, LeaseTtl, Leash, LoadedFd, Server
 from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -16,21 +16,15 @@ if TYPE_CHECKING:
 
 def host(
     agents: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file with the agents to run.")],
-    server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
-    direct: Annotated[
-        bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
-    ] = False,
-    lease_ttl: Annotated[
-        int, typer.Option(help="Lease length in seconds; leases are renewed automatically.", min=1, max=3600)
-    ] = 30,
-    grace: Annotated[
-        float, typer.Option(help="Grace period in seconds for running states at shutdown.", min=0, max=3600)
-    ] = 20,
+    server: Server = None,
+    direct: Direct = False,
+    lease_ttl: LeaseTtl = 30,
+    grace: Grace = 20,
     check: Annotated[bool, typer.Option("--check", help="Only read the file and import the handlers.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print {agents}, then a line for what happens to each state.")
     ] = False,
-    leash: Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")] = False,
+    leash: Leash = False,
     loaded_fd: LoadedFd = None,
 ) -> None:
     """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.

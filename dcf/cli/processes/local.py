@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from dcf.cli import exit_codes, opening
+from dcf.cli.arguments import Server
 from dcf.cli.processes.models import make_models_at_first_use
 from dcf.cli.text import json_text
 
 
 def local(
-    server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
+    server: Server = None,
     key: Annotated[
         str | None, typer.Option(help="API key; better in DCF_API_KEY, which no list of processes shows.")
     ] = None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import AllowActions, JsonFlag, LoadedFd
+from dcf.cli.arguments import AllowActions, Direct, Grace, JsonFlag, LeaseTtl, Leash, LoadedFd, Server
 from dcf.cli.processes.models import make_models_at_first_use
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -29,8 +29,6 @@ _SSE_PORT = 8000
 
 _LAST_DELIVERIES_S = 60.0
 """How long `dcf store pulse --once` waits for deliveries to an agent platform."""
-
-Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 log = logging.getLogger(__name__)
 
@@ -162,13 +160,11 @@ def worker(
         str, typer.Argument(metavar="FUNCTIONS", help="Python file or module that registers task functions.")
     ],
     agent_id: Annotated[str, typer.Option(help="The agent id whose events this worker handles.")],
-    server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
+    server: Server = None,
     state: Annotated[
         list[str] | None, typer.Option(help="Serve only this state; may be repeated. Default: all registered.")
     ] = None,
-    lease_ttl: Annotated[
-        int, typer.Option(help="Lease length in seconds; leases are renewed automatically.", min=1, max=3600)
-    ] = 30,
+    lease_ttl: LeaseTtl = 30,
     concurrency: Annotated[
         int,
         typer.Option(
@@ -177,12 +173,8 @@ def worker(
             max=1000,
         ),
     ] = 1,
-    direct: Annotated[
-        bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
-    ] = False,
-    grace: Annotated[
-        float, typer.Option(help="Grace period in seconds for running states at shutdown.", min=0, max=3600)
-    ] = 20,
+    direct: Direct = False,
+    grace: Grace = 20,
     unassigned: Annotated[
         bool, typer.Option("--unassigned", help="Also take states that no agent is assigned to, of any run.")
     ] = False,

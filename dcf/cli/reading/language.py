@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from dcf.cli import exit_codes
-from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.arguments import JsonFlag, RunInput, ValuesArgument
 from dcf.cli.commands.formats import print_json
 from dcf.cli.commands.mission_plans import judge_plan, plan_folder
 from dcf.cli.documents import read_given, read_workflow, read_workflow_text, workflow_name_of
@@ -109,9 +109,7 @@ def validate(
 def simulate(
     file: _File,
     values: ValuesArgument = None,
-    run_input: Annotated[
-        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
-    ] = None,
+    run_input: RunInput = None,
     mocks: Annotated[
         str | None,
         typer.Option("--mocks", help='Answers of each Task, in order: {"Task": [{"output": …}, {"error": …}]}.'),
