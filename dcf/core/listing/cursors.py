@@ -8,14 +8,18 @@ from dcf.errors import InvalidArgument
 _TIME_AND_ID: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.ASCII)
 
 
+def parts_of_cursor(pattern: "re.Pattern[str]", text: str | None) -> "re.Match[str] | None":
+    """Return the parts of a cursor, None without one; raise InvalidArgument for one that no page gave."""
+    match = None if text is None else pattern.match(text)
+    if match is None and text is not None:
+        raise unknown_cursor()
+    return match
+
+
 def read_time_and_id(text: str | None) -> tuple[int, str] | None:
     """Read the cursor of an earlier page; raise InvalidArgument for anything else."""
-    if text is None:
-        return None
-    match = _TIME_AND_ID.match(text)
-    if match is None:
-        raise unknown_cursor()
-    return int(match[1]), match[2]
+    parts = parts_of_cursor(_TIME_AND_ID, text)
+    return None if parts is None else (int(parts[1]), parts[2])
 
 
 def unknown_cursor() -> InvalidArgument:

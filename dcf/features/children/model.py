@@ -14,7 +14,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Decision, Event, OtherRun, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.parents import MOST_DEPTH, Parent, read_parent
 from dcf.core.documents.premises import Premise
 from dcf.core.lifecycle.creation import Create
@@ -110,12 +110,9 @@ def over(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
     return replace(end, failed=True, error=FAILED, cause=_cause(child, meta))
 
 
-def note_started(snapshot: Snapshot, request: RunRequest, link: Parent, child: str) -> RunDecision:
+@decided_once
+def note_started(snapshot: Snapshot, _: RunRequest, link: Parent, child: str) -> RunDecision:
     """Write into the parent's history that its child was started, or refuse: its state no longer waits."""
-    return once(snapshot, request, lambda: _note_started(snapshot, link, child))
-
-
-def _note_started(snapshot: Snapshot, link: Parent, child: str) -> RunDecision:
     refusal = why_not(snapshot, link.state, link.epoch)
     if refusal is not None:
         return Decision(answer=refusal)

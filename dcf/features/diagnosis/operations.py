@@ -93,9 +93,9 @@ class Diagnosis:
                 others = _without(facts.due, definition, signs.scopes)
                 facts = self._with_states(workflow_id, facts, path, others)
         findings = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
-        findings = tuple(
-            self._with_child(finding) if finding is _first_child(findings) else finding for finding in findings
-        )
+        # What holds up the other child runs is found by asking about their states.
+        child = next((finding for finding in findings if finding.cause is Cause.WAITING_FOR_CHILD), None)
+        findings = tuple(self._with_child(finding) if finding is child else finding for finding in findings)
         if not isinstance(definition, str):
             findings = tuple(_with_function(_with_place(finding, definition), definition) for finding in findings)
         return Explanation(
@@ -203,11 +203,6 @@ class Diagnosis:
             owner = ancestors(path)[-1]
             yield owner
             yield from self._before(workflow_id, owner)
-
-
-def _first_child(findings: tuple[RunFinding, ...]) -> RunFinding | None:
-    """Return the first finding on a child run: what holds up the others is found by asking about their states."""
-    return next((finding for finding in findings if finding.cause is Cause.WAITING_FOR_CHILD), None)
 
 
 def _with_place(finding: RunFinding, definition: Definition) -> RunFinding:

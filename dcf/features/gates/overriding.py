@@ -10,7 +10,7 @@ from typing import Final
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
@@ -48,14 +48,11 @@ class Override:
         return {"state": self.state, "gate": self.gate, "by": self.by}
 
 
+@decided_once
 def override(
-    snapshot: Snapshot, request: RunRequest, wish: Override, definition: Definition, context: Mapping[str, Json]
+    snapshot: Snapshot, _: RunRequest, wish: Override, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     """Waive the gates, and continue as if they had passed; refuse it if the state has none, or has ended."""
-    return once(snapshot, request, lambda: _override(snapshot, wish, definition, context))
-
-
-def _override(snapshot: Snapshot, wish: Override, definition: Definition, context: Mapping[str, Json]) -> RunDecision:
     meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))

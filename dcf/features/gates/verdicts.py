@@ -16,7 +16,7 @@ from dcf.core.documents import receipts
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus, StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
@@ -106,13 +106,6 @@ class Ruling:
         return (*self.criteria, *failed, *met)
 
 
-def decide(
-    snapshot: Snapshot, request: RunRequest, ruling: Ruling, definition: Definition, context: Mapping[str, Json]
-) -> RunDecision:
-    """Apply a verdict, or refuse it: the state does not wait for it, the content is another, or the caller may not."""
-    return once(snapshot, request, lambda: _decide(snapshot, ruling, definition, context))
-
-
 def look(snapshot: Snapshot, _: str, doc: StateDoc) -> Decision[Owed] | None:
     """Find that verdicts are to be asked for again. None if that is not due."""
     due = min((open_gate.due for open_gate in open_gates(doc) if open_gate.due is not None), default=None)
@@ -136,7 +129,11 @@ def overdue(
     return Decision(answer=None, changes=_plus(judged(case, case.doc), changes))
 
 
-def _decide(snapshot: Snapshot, ruling: Ruling, definition: Definition, context: Mapping[str, Json]) -> RunDecision:
+@decided_once
+def decide(
+    snapshot: Snapshot, _: RunRequest, ruling: Ruling, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    """Apply a verdict, or refuse it: the state does not wait for it, the content is another, or the caller may not."""
     waiting = _waiting(snapshot, ruling, definition)
     if isinstance(waiting, Refusal):
         return Decision(answer=waiting)

@@ -6,7 +6,7 @@ from dcf.core.documents.answers import Created
 from dcf.core.documents.codec import whole_meta
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import conflict, run_over
 from dcf.core.lifecycle.creation import Create, meta_document, taken_elsewhere
 from dcf.core.lifecycle.kickoff import deadline
@@ -88,12 +88,9 @@ def nested_request(nested: str) -> RunRequest:
     return RunRequest(verb="open_nested", request_id=f"{fingerprint(nested)} nested", arguments={"run": nested})
 
 
-def note_nested(snapshot: Snapshot, request: RunRequest, nested: str, unit: str | None) -> RunDecision:
+@decided_once
+def note_nested(snapshot: Snapshot, _: RunRequest, nested: str, unit: str | None) -> RunDecision:
     """Write into the history of a run in progress, once, that another was opened within it."""
-    return once(snapshot, request, lambda: _note_nested(snapshot, nested, unit))
-
-
-def _note_nested(snapshot: Snapshot, nested: str, unit: str | None) -> RunDecision:
     meta = snapshot.existing_meta
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))

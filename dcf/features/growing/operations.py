@@ -58,8 +58,12 @@ class Growing:
         answer = self._follow_ups.after_creation(wish, committed)
         if open_request.nested_in is not None and isinstance(answer, Created):
             request = nested_request(wish.workflow_id)
-            decide = partial(note_nested, request=request, nested=wish.workflow_id, unit=open_request.nested_in[1])
-            self._transactions.on_run(open_request.nested_in[0], ReadSet(run_receipts=(request.key,)), decide)
+            around, unit = open_request.nested_in
+            self._transactions.on_run(
+                around,
+                ReadSet(run_receipts=(request.key,)),
+                lambda snapshot: note_nested(snapshot, request, wish.workflow_id, unit),
+            )
         return answer
 
     def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:

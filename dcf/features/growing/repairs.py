@@ -11,7 +11,7 @@ from typing import Final
 from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
-from dcf.core.documents.decision import Decision, Event, Notice, Snapshot
+from dcf.core.documents.decision import Decision, Event, Snapshot
 from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
@@ -104,7 +104,8 @@ def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: 
     if doc.status is Status.PENDING:
         return Decision(answer=cannot(name, doc, "taken back", _NOT_BEGUN))
     after = what_followed(units, name, _going_on(snapshot.states))
-    step = Transition(now=snapshot.now, epoch=_epoch(snapshot, after), meta=meta)
+    epoch = max(snapshot.states[path].lease.next_epoch(snapshot.now) for path in after)
+    step = Transition(now=snapshot.now, epoch=epoch, meta=meta)
     undone = {path: state for path in after if _is_undone(path, state := snapshot.states[path], name, after)}
     for path, state in undone.items():
         growth = _undo(step, snapshot, path, state, units, growth, after)
@@ -131,11 +132,6 @@ def _going_on(docs: Mapping[str, StateDoc]) -> frozenset[str]:
     return frozenset(path for path, doc in docs.items() if doc.status is Status.RUNNING and not doc.is_judged)
 
 
-def _epoch(snapshot: Snapshot, paths: tuple[str, ...]) -> int:
-    """Return an epoch that is larger than any that these units have."""
-    return max(snapshot.states[path].lease.next_epoch(snapshot.now) for path in paths)
-
-
 def _is_undone(path: str, doc: StateDoc, name: str, after: tuple[str, ...]) -> bool:
     """Return True for the unit itself, for units started since, and for units that wait for less than they must."""
     if path == name or doc.status is not Status.PENDING:
@@ -156,7 +152,7 @@ def _undo(
     step.writes.timers[path] = None
     step.writes.claims.update(forgotten_claim(doc))
     step.writes.receipts.update(receipts.lost(path, doc, snapshot.now))
-    step.writes.notices.extend(_stop(path, doc))
+    step.writes.notices.extend(lost_notices(path, doc.lease, "rewound"))
     if path in snapshot.outputs:
         step.writes.dropped.append(path)
     unit = units.by_name[path]
@@ -176,10 +172,6 @@ def _reopened(doc: StateDoc, epoch: int, *, retries: int) -> StateDoc:
         tries_from=doc.attempts,
         extra=doc.extra,
     )
-
-
-def _stop(path: str, doc: StateDoc) -> list[Notice]:
-    return lost_notices(path, doc.lease, "rewound")
 
 
 def _output(snapshot: Snapshot, path: str) -> Mapping[str, Json]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from dcf.core.documents.model import StateDoc
-from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.listing.cursors import parts_of_cursor
 from dcf.core.listing.waiting import WaitingPlace
 from dcf.errors import InvalidArgument
 from dcf.features.gates.model import OpenGate, submission_of
@@ -64,12 +64,8 @@ class TaskCursor(WaitingPlace):
 
 def read_place(text: str | None) -> TaskCursor | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
-    if text is None:
-        return None
-    match = _CURSOR.match(text)
-    if match is None:
-        raise unknown_cursor()
-    return TaskCursor(at=int(match[1]), entry=match[2])
+    parts = parts_of_cursor(_CURSOR, text)
+    return None if parts is None else TaskCursor(at=int(parts[1]), entry=parts[2])
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -98,9 +98,7 @@ class Searching:
             if Corpus.ARTIFACT in request.corpora:
                 artifacts = self._journal.texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
                 hits += [
-                    hit
-                    for run, artifact in artifacts.artifacts
-                    if (hit := artifact_hit(run, artifact, query)) is not None
+                    hit for run, artifact in artifacts.texts if (hit := artifact_hit(run, artifact, query)) is not None
                 ]
                 covered["all_artifacts"] = artifacts.is_complete
             if Corpus.OUTPUT in request.corpora:
@@ -109,7 +107,7 @@ class Searching:
                 covered["whole_outputs"] = outputs.is_complete
         if Corpus.UNIT in request.corpora:
             units = self._journal.texts.units(self._open_runs(request, runs))
-            hits += [hit for run, unit in units.units if (hit := unit_hit(run, unit, query)) is not None]
+            hits += [hit for run, unit in units.texts if (hit := unit_hit(run, unit, query)) is not None]
             covered["all_units"] = units.is_complete
         return SearchResults(hits=tuple(ranked(hits, request.limit)), covered=covered)
 

@@ -20,7 +20,7 @@ from dcf.features.growing.model import BRIEF_FIELDS, Unit
 from dcf.features.journal.model import EntryKind, JournalEntry
 from dcf.features.project_files.model import FileKind, FoundFile
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, dump, without_nulls
 from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 from dcf.values.secret_shapes import redact
@@ -123,21 +123,13 @@ def share(score: int, query: TextQuery) -> float:
 def entry_hit(workflow_id: str, entry: JournalEntry, query: TextQuery) -> SearchHit | None:
     """Return an entry of a journal as a result; None if it does not have what is asked for."""
     details = dump(dict(entry.details)) if entry.details else ""
-    score = _score([(entry.text, _TEXT_WEIGHT), (entry.state or "", _TEXT_WEIGHT), (details, _DETAIL_WEIGHT)], query)
-    if score is None:
-        return None
     is_issue = entry.kind is EntryKind.ISSUE
-    is_in_text = _score([(entry.text, 1)], query) is not None
     word = "open issue" if entry.is_open else "resolved issue" if is_issue else entry.kind.value
-    return SearchHit(
-        type=Corpus.JOURNAL,
-        entity_id=entry.entry_id,
-        title=clip(f"{word} of {entry.agent}, {to_text(entry.at)[:10]}", _TITLE),
-        snippet=snippet(entry.text if is_in_text else f"{entry.text} {details}", query),
-        score=share(score, query),
-        at=entry.at,
-        where={"workflow_id": workflow_id, **({} if entry.state is None else {"state": entry.state})},
-    )
+    title = f"{word} of {entry.agent}, {to_text(entry.at)[:10]}"
+    texts = [(entry.text, _TEXT_WEIGHT), (entry.state or "", _TEXT_WEIGHT), (details, _DETAIL_WEIGHT)]
+    shown = entry.text if _score([(entry.text, 1)], query) is not None else f"{entry.text} {details}"
+    where = {"workflow_id": workflow_id, "state": entry.state}
+    return _hit(Corpus.JOURNAL, entry.entry_id, title, texts, query, shown=shown, where=where, at=entry.at)
 
 
 def artifact_hit(workflow_id: str, artifact: Artifact, query: TextQuery) -> SearchHit | None:
@@ -145,33 +137,16 @@ def artifact_hit(workflow_id: str, artifact: Artifact, query: TextQuery) -> Sear
     kind = artifact.kind
     text = f"{kind.content_type} {dump(dict(kind.metadata)) if kind.metadata else ''}"
     texts = [(kind.name, LARGEST_WEIGHT), (kind.state or "", _TEXT_WEIGHT), (text, _DETAIL_WEIGHT)]
-    score = _score(texts, query)
-    if score is None:
-        return None
-    return SearchHit(
-        type=Corpus.ARTIFACT,
-        entity_id=artifact.artifact_id,
-        title=clip(kind.name, _TITLE),
-        snippet=str(redact(snippet(text, query)).value),
-        score=share(score, query),
-        at=artifact.created_at,
-        where={"workflow_id": workflow_id, **({} if kind.state is None else {"state": kind.state})},
-    )
+    where, at = {"workflow_id": workflow_id, "state": kind.state}, artifact.created_at
+    return _hit(Corpus.ARTIFACT, artifact.artifact_id, kind.name, texts, query, shown=text, where=where, at=at)
 
 
 def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
     """Return an output as a result; None if it does not have what is asked for."""
-    score = _score([(output.state, LARGEST_WEIGHT), (output.text, _DETAIL_WEIGHT)], query)
-    if score is None:
-        return None
-    return SearchHit(
-        type=Corpus.OUTPUT,
-        entity_id=f"{output.workflow_id}/{output.state}",
-        title=clip(f"output of {output.state}", _TITLE),
-        snippet=snippet(output.text, query),
-        score=share(score, query),
-        where={"workflow_id": output.workflow_id, "state": output.state},
-    )
+    entity_id, title = f"{output.workflow_id}/{output.state}", f"output of {output.state}"
+    texts = [(output.state, LARGEST_WEIGHT), (output.text, _DETAIL_WEIGHT)]
+    where = {"workflow_id": output.workflow_id, "state": output.state}
+    return _hit(Corpus.OUTPUT, entity_id, title, texts, query, shown=output.text, where=where)
 
 
 def unit_hit(workflow_id: str, unit: Unit, query: TextQuery) -> SearchHit | None:
@@ -180,16 +155,34 @@ def unit_hit(workflow_id: str, unit: Unit, query: TextQuery) -> SearchHit | None
         return None
     title, instructions = unit.title or unit.name, str(unit.told.get(BRIEF_FIELDS["instructions"]) or "")
     areas = " ".join(unit.areas)
-    score = _score([(title, LARGEST_WEIGHT), (instructions, _TEXT_WEIGHT), (areas, _DETAIL_WEIGHT)], query)
+    texts = [(title, LARGEST_WEIGHT), (instructions, _TEXT_WEIGHT), (areas, _DETAIL_WEIGHT)]
+    shown, where = instructions or areas or title, {"workflow_id": workflow_id, "state": unit.name}
+    return _hit(Corpus.UNIT, f"{workflow_id}/{unit.name}", title, texts, query, shown=shown, where=where)
+
+
+def _hit(
+    corpus: Corpus,
+    entity_id: str,
+    title: str,
+    texts: Sequence[tuple[str, int]],
+    query: TextQuery,
+    *,
+    shown: str,
+    where: Mapping[str, Json],
+    at: int = 0,
+) -> SearchHit | None:
+    """Return what was looked through as a result, with a part of what is shown of it; None if it does not fit."""
+    score = _score(texts, query)
     if score is None:
         return None
     return SearchHit(
-        type=Corpus.UNIT,
-        entity_id=f"{workflow_id}/{unit.name}",
+        type=corpus,
+        entity_id=entity_id,
         title=clip(title, _TITLE),
-        snippet=snippet(instructions or areas or title, query),
+        snippet=snippet(shown, query),
         score=share(score, query),
-        where={"workflow_id": workflow_id, "state": unit.name},
+        at=at,
+        where=without_nulls(where),
     )
 
 

@@ -4,8 +4,8 @@ A script for each run reads a limited number of states, artifacts and bytes. Out
 names of the states come first; artifacts and units one.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
 
 from dcf.features.artifacts.model import Artifact, read_artifact
 from dcf.features.growing.model import Unit, read_unit
@@ -78,27 +78,14 @@ return {#found == #entries and 1 or 0, found}
 """Lua script that returns the newest units of a run, and whether those are all of them."""
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class RunOutputs:
-    """The outputs of runs, and whether all of these runs were looked at whole."""
-
-    texts: tuple[OutputText, ...]
-    is_complete: bool
+Text = TypeVar("Text")
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class RunArtifacts:
-    """Artifacts, each with its run, and whether these are all that the runs have."""
+class TextsRead(Generic[Text]):
+    """What runs keep as text, and whether that is all of it."""
 
-    artifacts: tuple[tuple[str, Artifact], ...]
-    is_complete: bool
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class RunUnits:
-    """Units of runs that grow, each with its run, and whether these are all that the runs have."""
-
-    units: tuple[tuple[str, Unit], ...]
+    texts: tuple[Text, ...]
     is_complete: bool
 
 
@@ -108,10 +95,10 @@ class RunTexts:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def outputs(self, workflow_ids: Sequence[str]) -> RunOutputs:
+    def outputs(self, workflow_ids: Sequence[str]) -> TextsRead[OutputText]:
         """Return the outputs of the states of these runs. Runs that do not exist have none."""
         if not workflow_ids:
-            return RunOutputs(texts=(), is_complete=True)
+            return TextsRead(texts=(), is_complete=True)
         form = self._connections.form
         replies = self._connections.send(
             *(form.members(keys_of(workflow_id).meta, _STATES) for workflow_id in workflow_ids)
@@ -128,28 +115,32 @@ class RunTexts:
             for place, text in zip(parts[::2], parts[1::2], strict=True):
                 shown = text.decode(errors="replace")
                 texts.append(OutputText(workflow_id=run, state=names[int(place) - 1], text=shown))
-        return RunOutputs(texts=tuple(texts), is_complete=is_complete)
+        return TextsRead(texts=tuple(texts), is_complete=is_complete)
 
-    def artifacts(self, workflow_ids: Sequence[str], most: int) -> RunArtifacts:
+    def artifacts(self, workflow_ids: Sequence[str], most: int) -> TextsRead[tuple[str, Artifact]]:
         """Return the newest artifacts of these runs, at most `most` of each. Runs that do not exist have none."""
         keys = [keys_of(workflow_id) for workflow_id in workflow_ids]
-        scripts: list[Command] = [
-            ("EVAL", _ARTIFACTS, 2, key.of("shelf"), key.of("artifacts"), most, _MOST_READ) for key in keys
-        ]
+        return self._newest(
+            workflow_ids,
+            [("EVAL", _ARTIFACTS, 2, key.of("shelf"), key.of("artifacts"), most, _MOST_READ) for key in keys],
+            read_artifact,
+        )
+
+    def units(self, workflow_ids: Sequence[str]) -> TextsRead[tuple[str, Unit]]:
+        """Return the newest units of these runs, a limited number of each. Other runs have none."""
+        keys = [keys_of(workflow_id).units for workflow_id in workflow_ids]
+        return self._newest(
+            workflow_ids, [("EVAL", _UNITS, 1, key, _MOST_UNITS, _MOST_READ) for key in keys], read_unit
+        )
+
+    def _newest(
+        self, workflow_ids: Sequence[str], scripts: Sequence[Command], read: Callable[[Json], Text]
+    ) -> TextsRead[tuple[str, Text]]:
+        """Return what these scripts find, one for each run, with the runs."""
         replies = self._connections.send(*scripts) if scripts else []
         named = zip(workflow_ids, replies, strict=True)
-        artifacts = tuple((run, read_artifact(load(text))) for run, (_, texts) in named for text in texts)
-        return RunArtifacts(artifacts=artifacts, is_complete=all(is_whole for is_whole, _ in replies))
-
-    def units(self, workflow_ids: Sequence[str]) -> RunUnits:
-        """Return the newest units of these runs, a limited number of each. Other runs have none."""
-        commands: list[Command] = [
-            ("EVAL", _UNITS, 1, keys_of(workflow_id).units, _MOST_UNITS, _MOST_READ) for workflow_id in workflow_ids
-        ]
-        replies = self._connections.send(*commands) if commands else []
-        named = zip(workflow_ids, replies, strict=True)
-        units = tuple((run, read_unit(load(text))) for run, (_, texts) in named for text in texts)
-        return RunUnits(units=units, is_complete=all(is_whole for is_whole, _ in replies))
+        texts = tuple((run, read(load(text))) for run, (_, texts) in named for text in texts)
+        return TextsRead(texts=texts, is_complete=all(is_whole for is_whole, _ in replies))
 
 
 def _names(states: Json) -> list[str]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from dcf.core.documents.model import StateDoc, Status
-from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.listing.cursors import parts_of_cursor
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -52,12 +52,8 @@ class WorkPlace:
 
 def read_work_place(text: str | None) -> WorkPlace | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
-    if text is None:
-        return None
-    match = _CURSOR.match(text)
-    if match is None:
-        raise unknown_cursor()
-    return WorkPlace(score=int(match[1]), workflow_id=match[2], skipped=int(match[3]))
+    parts = parts_of_cursor(_CURSOR, text)
+    return None if parts is None else WorkPlace(score=int(parts[1]), workflow_id=parts[2], skipped=int(parts[3]))
 
 
 @record(frozen=True, slots=True, kw_only=True)
