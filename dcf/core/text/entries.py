@@ -2,10 +2,10 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from itertools import combinations, product
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.core.text.query import EVERYTHING, TextQuery, as_json
@@ -103,14 +103,29 @@ class Hit:
     document: Mapping[str, Json]
 
 
+Entry = TypeVar("Entry")
+Found = TypeVar("Found")
+
+
 @record(frozen=True, slots=True, kw_only=True)
-class SearchPage:
+class SearchPage(Generic[Found]):
     """A page of a search. There are `total` entries in all; at least, if that is not `exact`."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[Found, ...] = ()
     total: int = 0
     exact: bool = True
     next_cursor: str | None = None
+
+    @property
+    def totals(self) -> dict[str, Json]:
+        """The members of an answer that say how much there is, and where the next page begins."""
+        return {"total": self.total, "total_is_exact": self.exact, "next_cursor": self.next_cursor}
+
+
+def read_page(page: SearchPage[Hit], read: Callable[[Mapping[str, Json]], Entry]) -> SearchPage[tuple[Entry, int]]:
+    """Return a page with what its entries are, each with its score."""
+    hits = tuple((read(hit.document), hit.score) for hit in page.hits)
+    return SearchPage(hits=hits, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
 
 
 Place: TypeAlias = tuple[str, ...]

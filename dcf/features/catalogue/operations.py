@@ -9,13 +9,13 @@ where they are, and not copied: of the former the index has a reference to find 
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from dcf.core.definitions.forms import asl_of
 from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.lifecycle.starting import Reference
 from dcf.core.listing.cursors import unknown_cursor
-from dcf.core.text.entries import TextEntry, TextSearch, combined
+from dcf.core.text.entries import SearchPage, TextEntry, TextSearch, combined, read_page
 from dcf.core.text.query import read_query
 from dcf.core.text.tokens import Words, read_words
 from dcf.errors import Conflict, NotInCatalogue
@@ -78,14 +78,8 @@ class DefinitionFound:
     content: Json
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class DefinitionsPage:
-    """A page of definitions with their scores, and how many there are in all: at least, if that is not `exact`."""
-
-    definitions: tuple[tuple[CataloguedDefinition, int], ...]
-    total: int
-    exact: bool
-    next_cursor: str | None
+DefinitionsPage: TypeAlias = SearchPage[tuple[CataloguedDefinition, int]]
+"""A page of definitions with their scores."""
 
 
 class DefinitionCatalogue:
@@ -184,11 +178,7 @@ class DefinitionCatalogue:
             offset=query.offset,
             cursor=query.cursor,
         )
-        page = self._index.search(text_search)
-        definitions = tuple((read_stored_definition(hit.document), hit.score) for hit in page.hits)
-        return DefinitionsPage(
-            definitions=definitions, total=page.total, exact=page.exact, next_cursor=page.next_cursor
-        )
+        return read_page(self._index.search(text_search), read_stored_definition)
 
     def contents(self, definitions: Iterable[CataloguedDefinition]) -> list[Json]:
         """Return the contents of the newest versions of definitions; None if one is deleted, or kept elsewhere."""
@@ -263,9 +253,8 @@ class DefinitionCatalogue:
     def _rules(self, query: DefinitionQuery) -> DefinitionsPage:
         """Return the definitions for these files: of the newest of those that the other filters find."""
         text_search = TextSearch(limit=_MOST_RULES, query=read_query(query.text), filters=query.filters)
-        page = self._index.search(text_search)
-        rules = [(read_stored_definition(hit.document), hit.score) for hit in page.hits]
-        fit = [rule for rule in rules if applies(rule[0], query.file_types, query.always_apply)]
+        page = read_page(self._index.search(text_search), read_stored_definition)
+        fit = [rule for rule in page.hits if applies(rule[0], query.file_types, query.always_apply)]
         return replace(_paged(fit, query), exact=page.next_cursor is None)
 
 
@@ -274,9 +263,7 @@ def _paged(definitions: list[tuple[CataloguedDefinition, int]], query: Definitio
     begin = query.offset if query.cursor is None else _number(query.cursor)
     end = begin + query.limit
     further = str(end) if definitions[end:] else None
-    return DefinitionsPage(
-        definitions=tuple(definitions[begin:end]), total=len(definitions), exact=True, next_cursor=further
-    )
+    return SearchPage(hits=tuple(definitions[begin:end]), total=len(definitions), next_cursor=further)
 
 
 def _number(cursor: str) -> int:

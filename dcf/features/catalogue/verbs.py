@@ -322,16 +322,15 @@ def search_definitions(
         cursor=cursor,
     )
     page = on.catalogue.search(query)
-    listed = [name_of(item) if detail == "name" else summary_of(item, score) for item, score in page.definitions]
+    listed = [name_of(item) if detail == "name" else summary_of(item, score) for item, score in page.hits]
     most = on.settings.max_result_bytes
     fit = fitting(listed, most // 2 if detail == "full" else most)
     if fit < len(listed):
         page, listed = on.catalogue.search(replace(query, limit=fit)), listed[:fit]
     if detail == "full":
-        listed = _with_contents(on, [item for item, _ in page.definitions], listed, most // 2)
+        listed = _with_contents(on, [item for item, _ in page.hits], listed, most // 2)
     clean = redacted(listed)
-    total = {"total": page.total, "total_is_exact": page.exact, "next_cursor": page.next_cursor}
-    return Answered(FoundDefinitions, {"definitions": clean.value, **total, "redacted": dict(clean.counts)})
+    return Answered(FoundDefinitions, {"definitions": clean.value, **page.totals, "redacted": dict(clean.counts)})
 
 
 @verb(

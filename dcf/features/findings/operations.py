@@ -7,7 +7,7 @@ if it is still the one that was read. So repetitions and races end as one call a
 from collections.abc import Callable
 from typing import Final
 
-from dcf.core.text.entries import TextSearch
+from dcf.core.text.entries import SearchPage, TextSearch, read_page
 from dcf.core.text.query import read_query
 from dcf.errors import Conflict, UnknownFinding
 from dcf.features.findings import changing
@@ -31,16 +31,6 @@ class FindingKept:
     finding: LastingFinding
     existed: bool = True
     changed: bool = False
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class FindingsPage:
-    """A page of findings, each with its score, and how many there are in all: at least, if that is not `exact`."""
-
-    findings: tuple[tuple[LastingFinding, int], ...]
-    total: int
-    exact: bool
-    next_cursor: str | None
 
 
 class Knowledge:
@@ -94,7 +84,7 @@ class Knowledge:
         """Delete a finding permanently; return False if it was gone already."""
         return self._index.remove(finding_id)
 
-    def search(self, query: FindingsQuery) -> FindingsPage:
+    def search(self, query: FindingsQuery) -> SearchPage[tuple[LastingFinding, int]]:
         """Return a page of findings. Raise InvalidArgument for a cursor of another search."""
         text_search = TextSearch(
             limit=query.limit,
@@ -103,9 +93,7 @@ class Knowledge:
             offset=query.offset,
             cursor=query.cursor,
         )
-        page = self._index.search(text_search)
-        findings = tuple((read_finding(hit.document), hit.score) for hit in page.hits)
-        return FindingsPage(findings=findings, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
+        return read_page(self._index.search(text_search), read_finding)
 
     def _wrongly_superseded(self, finding_id: str, by: str) -> Refusal | None:
         """Refuse where the superseding finding is not there, or is superseded by this one, directly or not."""

@@ -205,12 +205,11 @@ def search_findings(
     )
     query = FindingsQuery(limit=limit, text=text, filters=filters, offset=offset, cursor=cursor)
     page = on.knowledge.search(query)
-    listed = [summary(finding, score) for finding, score in page.findings]
+    listed = [summary(finding, score) for finding, score in page.hits]
     fit = fitting(listed, on.settings.max_result_bytes)
     if fit < len(listed):
         page, listed = on.knowledge.search(replace(query, limit=fit)), listed[:fit]
-    total = {"total": page.total, "total_is_exact": page.exact, "next_cursor": page.next_cursor}
-    return Answered(FoundFindings, {"findings": listed, **total})
+    return Answered(FoundFindings, {"findings": listed, **page.totals})
 
 
 @verb(

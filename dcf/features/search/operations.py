@@ -142,7 +142,7 @@ class Searching:
     def _findings(self, request: SearchRequest, query: TextQuery) -> Iterator[SearchHit]:
         filters = FindingFilters(project=request.project, run=request.run)
         page = self._knowledge.search(FindingsQuery(limit=request.limit, text=request.text, filters=filters))
-        for finding, score in page.findings:
+        for finding, score in page.hits:
             yield SearchHit(
                 type=Corpus.FINDING,
                 entity_id=finding.finding_id,
@@ -157,7 +157,7 @@ class Searching:
         definition_query = DefinitionQuery(
             limit=request.limit, text=request.text, project=request.project, with_kept=request.with_kept
         )
-        for definition, score in self._catalogue.search(definition_query).definitions:
+        for definition, score in self._catalogue.search(definition_query).hits:
             yield SearchHit(
                 type=Corpus.DEFINITION,
                 entity_id=definition.entry_id,

@@ -142,7 +142,7 @@ class TextIndex:
         (left,) = self._connections.send(self._pruning)
         return int(left)
 
-    def search(self, search: TextSearch) -> SearchPage:
+    def search(self, search: TextSearch) -> SearchPage[Hit]:
         """Return a page. Raise InvalidArgument for a cursor of another search."""
         onward = read_cursor(search)
         if search.query.finds_nothing or any(not facet_filter.values for facet_filter in search.filters):
@@ -238,7 +238,7 @@ def _sequence(words: Sequence[str]) -> str:
     return f" {' '.join(words)} "
 
 
-def _page(search: TextSearch, onward: Onward | None, reply: Reply) -> SearchPage:
+def _page(search: TextSearch, onward: Onward | None, reply: Reply) -> SearchPage[Hit]:
     total, is_exact, place, shown = reply
     counted = Onward(place=(), total=int(total), exact=is_exact == b"1") if onward is None else onward
     hits = [Hit(entry_id=name.decode(), score=int(score), document=load(text)) for name, score, text in shown if text]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dcf.core.text.entries import FacetFilter, SearchPage, TextEntry, TextSearch
+from dcf.core.text.entries import FacetFilter, Hit, SearchPage, TextEntry, TextSearch
 from dcf.core.text.query import read_query
 from dcf.core.text.tokens import Words, read_words
 from dcf.errors import InvalidArgument
@@ -45,7 +45,7 @@ def entry(number: int, title: str, text: str = "", **facets: str | tuple[str, ..
     )
 
 
-def numbers(page: SearchPage) -> list[int]:
+def numbers(page: SearchPage[Hit]) -> list[int]:
     return [hit.document["n"] for hit in page.hits]
 
 
@@ -53,7 +53,7 @@ def found(index: TextIndex, text: str, *filters: FacetFilter, limit: int = 100) 
     return numbers(index.search(TextSearch(limit=limit, query=read_query(text), filters=filters)))
 
 
-def pages(index: TextIndex, search: TextSearch) -> Iterator[SearchPage]:
+def pages(index: TextIndex, search: TextSearch) -> Iterator[SearchPage[Hit]]:
     cursor = None
     while True:
         page = index.search(
@@ -275,7 +275,7 @@ def _drawn(chance: random.Random, number: int) -> TextEntry:
     return entry(number // 2 * 2 + number % 2, title, text, tag=tuple(chance.sample("abc", chance.randint(0, 2))))
 
 
-def _compare(got: list[SearchPage], search: TextSearch, entries: list[TextEntry], *, whole: bool) -> None:
+def _compare(got: list[SearchPage[Hit]], search: TextSearch, entries: list[TextEntry], *, whole: bool) -> None:
     scored = {
         entry.document["n"]: search.query.score(dict(entry.words.found_by), entry.words.sequence) for entry in entries
     }
