@@ -33,7 +33,7 @@ else:
                 if name not in own:
                     setattr(made, name, _compiled_when_called(made, name, write))
             if hasattr(made, "__post_init__") and "__replace__" not in own:
-                made.__replace__ = dataclasses.replace  # in place of one that a base may have
+                made.__replace__ = dataclasses.replace  # a base may have a compiled one of its own fields
             if "__repr__" not in own:
                 made.__repr__ = _shown
             return made

@@ -9,7 +9,7 @@ _TIME_AND_ID: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63
 
 
 def parts_of_cursor(pattern: "re.Pattern[str]", text: str | None) -> "re.Match[str] | None":
-    """Return the parts of a cursor, None without one; raise InvalidArgument for one that no page gave."""
+    """Return the parts of a cursor, None without a cursor; raise InvalidArgument if no page gave the cursor."""
     match = None if text is None else pattern.match(text)
     if match is None and text is not None:
         raise unknown_cursor()

@@ -93,7 +93,7 @@ class Diagnosis:
                 others = _without(facts.due, definition, signs.scopes)
                 facts = self._with_states(workflow_id, facts, path, others)
         findings = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
-        # What holds up the other child runs is found by asking about their states.
+        # Causes of the other child runs are found by asking about their states.
         child = next((finding for finding in findings if finding.cause is Cause.WAITING_FOR_CHILD), None)
         findings = tuple(self._with_child(finding) if finding is child else finding for finding in findings)
         if not isinstance(definition, str):

@@ -71,7 +71,7 @@ class FindingChange:
 
 @record(frozen=True, slots=True, kw_only=True)
 class FindingFacts:
-    """What a finding says, and where it came from (`run`, `state`, `issue`). Without a `project` it is for all."""
+    """Content and origin (`run`, `state`, `issue`) of a finding. Without a `project` it is for all projects."""
 
     severity: Severity
     category: str

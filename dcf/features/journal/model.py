@@ -65,7 +65,7 @@ class Resolution:
 
 @record(frozen=True, slots=True, kw_only=True)
 class EntryFacts:
-    """What an entry says. `agent` wrote it, with the key `caller` (None: the command line, or dcf itself)."""
+    """The content of an entry. `agent` wrote it, with the key `caller` (None: the command line, or dcf itself)."""
 
     kind: EntryKind
     text: str

@@ -105,7 +105,7 @@ class Intent:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ScheduleTerms:
-    """What a schedule starts, for whom, and what it does if runs overlap or ticks were missed."""
+    """The workflow that a schedule starts, its agents, and the effects of overlapping runs and missed ticks."""
 
     name: str
     workflow: str

@@ -83,7 +83,7 @@ Text = TypeVar("Text")
 
 @record(frozen=True, slots=True, kw_only=True)
 class TextsRead(Generic[Text]):
-    """What runs keep as text, and whether that is all of it."""
+    """The texts of runs, and whether these are all of them."""
 
     texts: tuple[Text, ...]
     is_complete: bool
