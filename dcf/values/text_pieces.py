@@ -1,5 +1,6 @@
 """Shortens text for messages, and cuts UTF-8 bytes between characters. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
 LONGEST: Final = 4
@@ -10,6 +11,17 @@ def clip(text: str, limit: int = 80) -> str:
     """Cut text to `limit` characters with an ellipsis, and replace invalid Unicode."""
     short = text if len(text) <= limit else text[:limit] + "…"
     return short.encode("utf-8", "replace").decode()
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Return the first of these names for a message, as they are."""
+    return ", ".join(names[:most])
+
+
+def named(names: Sequence[str], most: int = 5) -> str:
+    """Return the first of these names for a message, each in quotes and cut, and dots if there are more."""
+    quoted = ", ".join(f"'{clip(name)}'" for name in names[:most])
+    return f"{quoted}, ..." if len(names) > most else quoted
 
 
 def utf8_piece(data: bytes, length: int) -> tuple[int, bytes]:

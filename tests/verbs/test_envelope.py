@@ -9,7 +9,7 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.errors import PlatformUnavailable
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.registry import TOOLS, Answer, Arguments, refused
@@ -79,7 +79,7 @@ async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(appli
 
 def test_the_next_calls_stand_in_an_answer_only_where_there_are_any() -> None:
     step = Step(tool="await_workflow_event", arguments={"agent_id": "a"}, why="There is nothing to do now.").as_json()
-    refusal = run_over(RunStatus.CANCELLED)
+    refusal = RUN_OVER.refuse(status=RunStatus.CANCELLED)
     assert Answer(status="done", next=[step]).payload()["next"] == [step]
     assert refused(Answer, refusal, next=[step]).payload()["next"] == [step]
     assert "next" not in Answer(status="done").payload() | refused(Answer, refusal).payload()

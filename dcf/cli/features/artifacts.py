@@ -77,11 +77,11 @@ def get(
 
     With --json its record is printed, and the content with it as Base64 unless it is written to a file.
     """
-    from dcf.features.artifacts.refusals import damaged
+    from dcf.features.artifacts.refusals import DAMAGED
 
     data, record = _content(run, artifact)
     if sha256_of(data) != record["sha256"]:
-        accepted(damaged(artifact), workflow_id=run)
+        accepted(DAMAGED.refuse(artifact_id=artifact), workflow_id=run)
     if to != "-":
         _write_file(Path(to), data)
     if as_json:

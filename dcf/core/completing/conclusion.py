@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 
 from dcf.core.completing.ending import End, end, ended_answer
-from dcf.core.completing.waiting_refusals import no_longer_waits
+from dcf.core.completing.waiting_refusals import NO_LONGER_WAITS
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, More, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.documents.refusals import moved_on, run_over, state_terminal
+from dcf.core.documents.refusals import MOVED_ON, RUN_OVER, STATE_TERMINAL
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -55,12 +55,12 @@ def why_not(snapshot: Snapshot, state: str, epoch: int) -> Refusal | None:
     """Return why the visit of a state that has this epoch cannot be concluded; None if it waits."""
     meta, doc = snapshot.existing_meta, snapshot.states[state]
     if meta.status is not RunStatus.RUNNING:
-        return run_over(meta.status)
+        return RUN_OVER.refuse(status=meta.status)
     if doc.status.is_terminal:
-        return state_terminal(state, doc)
+        return STATE_TERMINAL.refuse(state=state, doc=doc)
     if not doc.waits_outside:
-        return no_longer_waits(state, doc)
-    return None if doc.lease.epoch == epoch else moved_on(state, doc, epoch)
+        return NO_LONGER_WAITS.refuse(state=state, doc=doc)
+    return None if doc.lease.epoch == epoch else MOVED_ON.refuse(state=state, doc=doc, epoch=epoch)
 
 
 def concluded(

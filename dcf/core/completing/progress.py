@@ -78,7 +78,11 @@ def _apply(  # noqa: PLR0911 - a line for each kind of write
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if not request.is_partial:
-        return Decision(answer=refusals.invalid_transition(request.state, doc.status, request.status or doc.status))
+        return Decision(
+            answer=refusals.INVALID_TRANSITION.refuse(
+                state=request.state, current=doc.status, wanted_status=request.status or doc.status
+            )
+        )
     return _write(doc, request, snapshot.now)
 
 
@@ -330,4 +334,4 @@ def _owner_refusal(doc: StateDoc, request: Update) -> Refusal | None:
     holder = doc.lease.owner_agent_id
     if request.owner is None or holder is None or request.owner == holder:
         return None
-    return refusals.owner_mismatch(request.state, holder, request.owner, doc)
+    return refusals.OWNER_MISMATCH.refuse(state=request.state, assigned=holder, caller=request.owner, doc=doc)

@@ -17,9 +17,11 @@ def repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: "Update") -> De
     """Return the answer of the first call; refuse if this one has other content or is another operation."""
     if receipt.operation is Operation.COMPLETE and _differs(receipt, request):
         latest = doc.receipt is not None and doc.receipt.request == receipt.request
-        return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest))
+        return Decision(
+            answer=refusals.ALREADY_COMPLETED.refuse(state=request.state, doc=doc, receipt=receipt, is_latest=latest)
+        )
     if receipt.operation is Operation.UPDATE and _differs(receipt, request):
-        return Decision(answer=refusals.request_id_used(request.state))
+        return Decision(answer=refusals.REQUEST_ID_USED.refuse(state=request.state))
     if receipt.operation is Operation.LOST and meta.status is RunStatus.RUNNING:
         return Decision(answer=refusals.lease_lost(request.state, doc))
     if receipt.operation is not request.operation:

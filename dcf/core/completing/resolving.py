@@ -94,7 +94,7 @@ def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunD
     """Assign a Task by its name before control reaches it, or in all iterations of the Map around it."""
     meta = snapshot.existing_meta
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=refusals.run_over(meta.status))
+        return Decision(answer=refusals.RUN_OVER.refuse(status=meta.status))
     answer: dict[str, Json] = {
         "state": wish.state,
         "state_status": Status.PENDING.value,
@@ -125,18 +125,18 @@ def resolve(
 def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refusal | None:
     meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     if meta.status is not RunStatus.RUNNING:
-        return refusals.run_over(meta.status)
+        return refusals.RUN_OVER.refuse(status=meta.status)
     if definition.units is not None:
         refusal = _why_not_unit(wish, doc)
         is_well = wish.how in ("output", "skip")
         return refusal or (EXTENSIONS.flow.unless_open(snapshot, wish.state) if is_well else None)
     if doc.status.is_terminal:
-        return refusals.state_terminal(wish.state, doc)
+        return refusals.STATE_TERMINAL.refuse(state=wish.state, doc=doc)
     if not doc.is_ready:
         may_be_assigned = wish.how is None and name_of(wish.state) in definition.skills
-        return None if may_be_assigned else refusals.not_reached(wish.state, doc)
+        return None if may_be_assigned else refusals.NOT_REACHED.refuse(state=wish.state, doc=doc)
     if wish.epoch is not None and wish.epoch != doc.lease.epoch:
-        return refusals.moved_on(wish.state, doc, wish.epoch)
+        return refusals.MOVED_ON.refuse(state=wish.state, doc=doc, epoch=wish.epoch)
     return _why_not_this(wish, doc)
 
 
@@ -146,25 +146,25 @@ def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
     A failed unit can still be completed or skipped. A unit that is not ready cannot be failed.
     """
     if doc.kind == GROUP:
-        return refusals.is_a_scope(wish.state, doc)
+        return refusals.IS_A_SCOPE.refuse(state=wish.state, doc=doc)
     if doc.waits_outside and wish.agents:
         return waits_outside(wish.state, doc)
     if doc.status.is_terminal and (doc.status is not Status.FAILED or wish.how in (None, "error")):
-        return refusals.state_terminal(wish.state, doc)
+        return refusals.STATE_TERMINAL.refuse(state=wish.state, doc=doc)
     if not doc.is_ready and wish.how == "error":
-        return refusals.not_reached(wish.state, doc)
+        return refusals.NOT_REACHED.refuse(state=wish.state, doc=doc)
     if wish.epoch is not None and wish.epoch != doc.lease.epoch:
-        return refusals.moved_on(wish.state, doc, wish.epoch)
+        return refusals.MOVED_ON.refuse(state=wish.state, doc=doc, epoch=wish.epoch)
     return None
 
 
 def _why_not_this(wish: Resolve, doc: StateDoc) -> Refusal | None:
     if doc.is_scope:
-        return refusals.is_a_scope(wish.state, doc)
+        return refusals.IS_A_SCOPE.refuse(state=wish.state, doc=doc)
     if doc.waits_outside and wish.agents:
         return waits_outside(wish.state, doc)
     if not is_task(doc) and (wish.agents or wish.how == "output"):
-        return refusals.has_no_worker(wish.state, doc)
+        return refusals.HAS_NO_WORKER.refuse(state=wish.state, doc=doc)
     return None
 
 

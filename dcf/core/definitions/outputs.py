@@ -7,12 +7,12 @@ correct it. The name of a failure is never refused: a failure under an unknown n
 import difflib
 from typing import Final
 
-from dcf.asl.json_schema.check import Misfit, misfits
+from dcf.asl.json_schema.check import MAX_MISFITS, Misfit, misfits
 from dcf.asl.state_paths import name_of
 from dcf.asl.syntax.briefs import ANY_TASK
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.refusals import output_invalid
+from dcf.core.documents.refusals import OUTPUT_INVALID
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import clip
@@ -28,7 +28,18 @@ def output_refusal(definition: Definition, state: str, output: Json, doc: StateD
     if schema is None:
         return None
     checked = _checked(schema, output)
-    return output_invalid(state, doc, checked, hint) if checked else None
+    if not checked:
+        return None
+    first, more = checked[0], len(checked) - 1
+    return OUTPUT_INVALID.refuse(
+        state=state,
+        doc=doc,
+        place=f"at {first.pointer} " if first.pointer else "",
+        text=first.message,
+        others=f" ({more}{' or more' if len(checked) == MAX_MISFITS else ' more'})" if more else "",
+        advice=hint,
+        problems=tuple(misfit.as_json() for misfit in checked),
+    )
 
 
 def unlisted(definition: Definition, state: str, error: str | None) -> str | None:

@@ -45,6 +45,9 @@ class Status(StrEnum):
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})
 
+_MOST_AWAITED = 5
+"""Most states that a message names of those that a state waits for."""
+
 DEFAULT_MAX_ATTEMPTS = 10
 """Most leases of one state before the run fails, unless the run sets another number."""
 
@@ -204,6 +207,11 @@ class StateDoc:
     def is_ready(self) -> bool:
         """True if everything that it waits for is settled."""
         return all(self.waits_for.values())
+
+    @property
+    def awaited(self) -> list[str]:
+        """The first states that it still waits for, by name."""
+        return sorted(state for state, epoch in self.waits_for.items() if not epoch)[:_MOST_AWAITED]
 
     def is_claimable(self, now: int) -> bool:
         """Return True if a lease could be granted now: the state is open, ready, due and not leased."""

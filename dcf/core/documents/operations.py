@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunReceipt
-from dcf.core.documents.refusals import run_request_id_used
+from dcf.core.documents.refusals import RUN_REQUEST_ID_USED
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.json_text import Json
@@ -85,7 +85,7 @@ def once(snapshot: Snapshot, request: RunRequest, decide: Callable[[], RunDecisi
     run_receipt = snapshot.run_receipts.get(request.key)
     if run_receipt is not None:
         if run_receipt.content != request.content:
-            return Decision(answer=run_request_id_used())
+            return Decision(answer=RUN_REQUEST_ID_USED.refuse())
         return Decision(answer=RunAnswer(answer=run_receipt.answer, at=run_receipt.at, repeated=True))
     decision = decide()
     if not isinstance(decision.answer, RunAnswer):

@@ -9,7 +9,7 @@ On a Redis Cluster the other run may be on another node, which can lose it alone
 from collections.abc import Callable
 from typing import TypeVar
 
-from dcf.core.completing.waiting_refusals import run_moved
+from dcf.core.completing.waiting_refusals import RUN_MOVED
 from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Snapshot
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
@@ -39,4 +39,4 @@ def resting_on(
     """Return the decision; a refusal if there is a premise that does not hold."""
     if premise is None or premise.holds(snapshot):
         return decide()
-    return Decision(answer=run_moved(premise.other.run))
+    return Decision(answer=RUN_MOVED.refuse(run=premise.other.run))

@@ -10,7 +10,7 @@ from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Leased, NothingReady
 from dcf.core.documents.decision import Decision, More, Seeker, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.refusals import run_closed
+from dcf.core.documents.refusals import RUN_CLOSED
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.lease import Acquire, acquire
 from dcf.values.digest import fingerprint, next_token
@@ -32,7 +32,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     """
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_closed(snapshot.meta.status))
+        return Decision(answer=RUN_CLOSED.refuse(status=snapshot.meta.status))
     before = _held_before(snapshot, wish)
     mine = before.answer
     if wish.only_held and not mine:

@@ -108,9 +108,11 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     doc, now = snapshot.states[request.state], snapshot.now
     refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
     if refusal is None and _owner_differs(doc, request.owner):
-        refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
+        refusal = refusals.OWNER_MISMATCH.refuse(
+            state=request.state, assigned=doc.lease.owner_agent_id or "", caller=request.owner or "", doc=doc
+        )
     if refusal is None and request.reject_if_expired and not (doc.lease.is_live(now) or doc.lease.awaits_sign):
-        refusal = refusals.lease_expired(request.state)
+        refusal = refusals.LEASE_EXPIRED.refuse(state=request.state)
     if refusal is not None:
         return Decision(answer=refusal)
     ttl_s = request.ttl_s or doc.lease.ttl_s or DEFAULT_TTL_S
@@ -132,13 +134,15 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     """End the lease. The state is pending again and keeps its epoch; any assigned agent may take it."""
     doc = snapshot.states[request.state]
     if request.epoch is not None and request.epoch != doc.lease.epoch:
-        return Decision(answer=refusals.moved_on(request.state, doc, request.epoch))
+        return Decision(answer=refusals.MOVED_ON.refuse(state=request.state, doc=doc, epoch=request.epoch))
     if _is_clear(snapshot, doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
     if not request.force:
         refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
         if refusal is None and _owner_differs(doc, request.owner):
-            refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
+            refusal = refusals.OWNER_MISMATCH.refuse(
+                state=request.state, assigned=doc.lease.owner_agent_id or "", caller=request.owner or "", doc=doc
+            )
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
     for hold in () if request.force else LEASING.holds:
@@ -297,23 +301,23 @@ def _unread(snapshot: Snapshot, state: str, token: str | None) -> More | None:
 
 def _unless_open(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
-        return refusals.run_closed(meta.status)
+        return refusals.RUN_CLOSED.refuse(status=meta.status)
     if doc.status.is_terminal:
-        return refusals.state_terminal(request.state, doc)
+        return refusals.STATE_TERMINAL.refuse(state=request.state, doc=doc)
     offered = (request.epoch, request.corrections)
     if request.epoch is not None and offered != (doc.lease.epoch, doc.corrections):
-        return refusals.moved_on(request.state, doc, request.epoch)
+        return refusals.MOVED_ON.refuse(state=request.state, doc=doc, epoch=request.epoch)
     used = receipts.find(snapshot, request.state, receipts.token_key(request.token))
-    return None if used is None else refusals.token_used(request.state, doc)
+    return None if used is None else refusals.TOKEN_USED.refuse(state=request.state, doc=doc)
 
 
 def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
     if doc.waits_outside:
         return waits_outside(request.state, doc)
     if doc.kind is not None:
-        return refusals.goes_by_itself(request.state, doc)
+        return refusals.GOES_BY_ITSELF.refuse(state=request.state, doc=doc)
     if not doc.is_ready:
-        return refusals.not_ready(request.state, doc)
+        return refusals.NOT_READY.refuse(state=request.state, doc=doc)
     if doc.not_before is not None and doc.not_before > now:
         return refusals.not_due(request.state, doc, now)
     return None
@@ -322,16 +326,20 @@ def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
 def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | None:
     if request.any_owner or meta.may_take(request.state, request.owner):
         return None
-    return refusals.owner_mismatch(request.state, " or ".join(meta.assigned(request.state)), request.owner, doc)
+    return refusals.OWNER_MISMATCH.refuse(
+        state=request.state, assigned=" or ".join(meta.assigned(request.state)), caller=request.owner, doc=doc
+    )
 
 
 def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
     if request.takes_back and _was_sent_back(doc, request.owner):
-        return None if doc.tries < meta.max_attempts else refusals.attempts_exhausted(request.state, doc)
+        return (
+            None if doc.tries < meta.max_attempts else refusals.ATTEMPTS_EXHAUSTED.refuse(state=request.state, doc=doc)
+        )
     if doc.lease.is_live(now) or (doc.lease.token is not None and not request.may_take_over):
         return refusals.lease_held(request.state, doc, now)
     if doc.tries >= meta.max_attempts:
-        return refusals.attempts_exhausted(request.state, doc)
+        return refusals.ATTEMPTS_EXHAUSTED.refuse(state=request.state, doc=doc)
     return None
 
 

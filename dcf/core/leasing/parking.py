@@ -6,7 +6,7 @@ A parked state becomes ready at the end of the limit. No agent can lease it befo
 from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parking import LONGEST_S, TOLD, parked_after
-from dcf.core.documents.refusals import parked_too_long
+from dcf.core.documents.refusals import PARKED_TOO_LONG
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
 
@@ -47,4 +47,4 @@ def unless_short(state: str, doc: StateDoc, freed: StateDoc) -> StateRefusal | N
     """Refuse to park a state for longer, in all of its visit, than limits last."""
     if freed.parked is None or freed.parked.seconds <= LONGEST_S:
         return None
-    return parked_too_long(state, doc, LONGEST_S // 86_400)
+    return PARKED_TOO_LONG.refuse(state=state, doc=doc, days=LONGEST_S // 86_400)

@@ -15,13 +15,13 @@ from dcf.asl.tasks.gates import Gate
 from dcf.core.completing.transition import Transition, clock_of
 from dcf.core.definitions.context import context_of
 from dcf.core.definitions.model import Definition
+from dcf.core.documents import refusals
 from dcf.core.documents.answers import Created
 from dcf.core.documents.codec import whole_meta
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.parents import Parent
-from dcf.core.documents.refusals import conflict
 from dcf.core.documents.signals import NO_SIGNALS
 from dcf.core.leasing.attention import START_DELAY
 from dcf.core.lifecycle.kickoff import deadline
@@ -162,14 +162,13 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
     if meta.get("project") != request.project:  # nothing is said of a run that the caller may not see
         return taken_elsewhere(request)
     if meta.get("definition_sha256") != sha256:
-        return conflict(
-            f"Run '{request.workflow_id}' exists with another definition "
-            f"(stored {meta.get('definition_sha256')}, given {sha256})."
+        return refusals.OTHER_DEFINITION.refuse(
+            workflow_id=request.workflow_id, stored=meta.get("definition_sha256"), sent=sha256
         )
     if meta.get("input") != request.run_input:
-        return conflict(f"Run '{request.workflow_id}' exists with another input.")
+        return refusals.OTHER_INPUT.refuse(workflow_id=request.workflow_id)
     if (meta.get("gates") or []) != [gate.as_json() for gate in request.gates]:
-        return conflict(f"Run '{request.workflow_id}' exists with other gates.")
+        return refusals.OTHER_GATES.refuse(workflow_id=request.workflow_id)
     return Created(existed=True, meta=whole_meta(meta))
 
 
@@ -240,11 +239,8 @@ def _rare(request: Create) -> dict[str, Json]:
 
 def taken_elsewhere(request: Create) -> Refusal:
     """Refuse an id that a run of another project has, in the same words whatever that run is."""
-    return conflict(f"The id '{request.workflow_id}' is taken by a run outside {_of(request.project)}.")
-
-
-def _of(project: str | None) -> str:
-    return "the runs without a project" if project is None else f"the project '{project}'"
+    runs = "the runs without a project" if request.project is None else f"the project '{request.project}'"
+    return refusals.OTHER_PROJECT.refuse(workflow_id=request.workflow_id, runs=runs)
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

@@ -14,7 +14,7 @@ from dcf.core.documents.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import stop_notices, tell_parent
 from dcf.core.documents.usage import sums_shown
 from dcf.core.leasing.blockers import read_blockers
-from dcf.core.leasing.halt_refusals import issues_open, states_open
+from dcf.core.leasing.halt_refusals import STATES_OPEN, issues_open
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.lifecycle.dismissals import NONE_TO_DELETE, UNCOUNTED
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
@@ -86,7 +86,7 @@ def _unless_done(snapshot: Snapshot, document: Mapping[str, Json]) -> Refusal | 
         return issues_open(blockers)
     grows = document.get("grown") is True
     left = [path for path, doc in snapshot.states.items() if not doc.status.is_terminal and (grows or doc.is_ready)]
-    return states_open(left) if left and not is_over else None
+    return STATES_OPEN.refuse(paths=left) if left and not is_over else None
 
 
 def _finalized_event(status: RunStatus, request: Finalize) -> Event:

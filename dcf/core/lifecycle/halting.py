@@ -13,7 +13,7 @@ from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Snap
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.notices import NoticeKind, tell_parent
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.leasing.halting import announce_ready
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED, paused, resumed
 from dcf.values.instants import to_text
@@ -31,7 +31,7 @@ def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if meta.status is RunStatus.CANCELLED:
         return _answer(now, {"run_status": meta.status.value, "hint": _CANCELLED})
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     status = RunStatus.CANCELLED.value
     patch: dict[str, Json] = {"status": status, "finished_at": to_text(now)}
     patch |= {} if request.reason is None else {"cause": request.reason}
@@ -53,7 +53,7 @@ def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     """Grant no lease until the run is resumed. A paused run stays as it is."""
     meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     since = (snapshot.meta_document or {}).get("paused_at") if meta.is_paused else to_text(now)
     answer = {"run_status": meta.status.value, "paused_at": since, "hint": _PAUSED}
     if meta.is_paused:
@@ -71,7 +71,7 @@ def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     """Let a paused run continue, and announce what can be taken. A run that is not paused stays as it is."""
     meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     if not meta.is_paused:
         return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)

@@ -12,7 +12,7 @@ from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.leasing.blockers import KILLED_PROCESS, Blocker
-from dcf.core.leasing.halt_refusals import only_operators_release
+from dcf.core.leasing.halt_refusals import ONLY_OPERATORS_RELEASE
 from dcf.core.lifecycle.blocking import block, unblock
 from dcf.values.names import escaped
 
@@ -35,7 +35,7 @@ def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blo
 def release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> RunDecision:
     """Release a held run, and forget the deaths. The open states must have been read."""
     if not may_release:
-        return Decision(answer=only_operators_release())
+        return Decision(answer=ONLY_OPERATORS_RELEASE.refuse())
     writes = WriteSet(absolved=True)
     unblock(writes, snapshot, snapshot.existing_meta, KILLED_PROCESS, **request.told())
     writes.sooner.update({path: snapshot.now for path, doc in snapshot.states.items() if doc.kind is not None})

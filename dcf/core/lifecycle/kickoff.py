@@ -7,7 +7,7 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.notices import NoticeKind
-from dcf.core.documents.refusals import run_closed
+from dcf.core.documents.refusals import RUN_CLOSED
 from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.values.instants import SECOND, from_text, is_ahead, to_text
@@ -19,7 +19,7 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
     """Queue a notification for every claimable state. The first call also restarts the run's timeout."""
     meta, now = snapshot.existing_meta, snapshot.now
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_closed(meta.status))
+        return Decision(answer=RUN_CLOSED.refuse(status=meta.status))
     refused = no_leases(meta)
     if refused is not None:
         return Decision(answer=refused)

@@ -14,20 +14,15 @@ from dcf.core.documents.answers import Linked
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
-from dcf.core.documents.refusals import cannot_rerun
+from dcf.core.documents.refusals import GREW, INSIDE_A_SCOPE, NOT_FROM_THERE
 from dcf.core.lifecycle.creation import Beginning, Create
 from dcf.errors import CapabilityMissing
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
-_OPEN_ANOTHER: Final = "Open another run with `open_run`, and add the units again."
 _MOST_LINKS: Final = 100
 """Most reruns that a run names; its history has all of them."""
-
-_CHOOSE: Final = (
-    "Choose a Task, Wait, Parallel or Map of the workflow itself that the run has entered, or leave `from_state` out."
-)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -56,7 +51,7 @@ def repeated(snapshot: Snapshot, of: str, rerun: Rerun, definition: Definition) 
     """Return the wish to create the new run, or why it cannot begin where it should."""
     document, meta = snapshot.meta_document or {}, snapshot.existing_meta
     if definition.units is not None:
-        return cannot_rerun("The run grew unit by unit; nothing says how it would grow again.", _OPEN_ANOTHER)
+        return GREW.refuse()
     begin = None if rerun.from_state is None else _beginning(snapshot, rerun.from_state, definition)
     if isinstance(begin, Refusal):
         return begin
@@ -104,12 +99,12 @@ def _beginning(snapshot: Snapshot, state: str, definition: Definition) -> Beginn
     """Return where the new run begins, and what it takes over from before that."""
     path = join("", state)
     if state not in definition.machine.states:
-        return cannot_rerun(f"A run cannot be repeated from '{state}', which is inside a Parallel or Map.", _CHOOSE)
+        return INSIDE_A_SCOPE.refuse(state=state)
     doc, entry = snapshot.states[path], snapshot.entries.get(path)
     source = _source(doc)
     if not doc.is_ready or entry is None:
         why = "its input was not recorded" if doc.is_ready else "the run never entered it"
-        return cannot_rerun(f"The run cannot be repeated from '{state}': {why}.", _CHOOSE)
+        return NOT_FROM_THERE.refuse(state=state, why=why)
     before = _before(snapshot.states, path)
     return Beginning(
         state=state,

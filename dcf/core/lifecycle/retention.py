@@ -11,7 +11,7 @@ from typing import Final
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.documents.refusals import run_being_deleted, run_live, run_on_hold, run_request_id_used
+from dcf.core.documents.refusals import RUN_BEING_DELETED, RUN_LIVE, RUN_ON_HOLD, RUN_REQUEST_ID_USED
 from dcf.errors import UnknownRun
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -71,11 +71,11 @@ def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decisio
     if is_being_deleted(document):
         return Decision(answer=deleted)
     if snapshot.run_receipts.get(request.key) is not None:
-        return Decision(answer=run_request_id_used())
+        return Decision(answer=RUN_REQUEST_ID_USED.refuse())
     if meta.status is RunStatus.RUNNING:
-        return Decision(answer=run_live(workflow_id))
+        return Decision(answer=RUN_LIVE.refuse(workflow_id=workflow_id))
     if document.get("hold") is True:
-        return Decision(answer=run_on_hold(workflow_id))
+        return Decision(answer=RUN_ON_HOLD.refuse(workflow_id=workflow_id))
     event = Event(type="RunDeleted", data=request.told())
     now = to_text(snapshot.now)
     # A finalized run cannot be retried: no call brings it back while its keys are removed.
@@ -93,7 +93,7 @@ def _hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held:
     if document is None:
         raise UnknownRun(workflow_id)
     if is_being_deleted(document):
-        return Decision(answer=run_being_deleted(workflow_id))
+        return Decision(answer=RUN_BEING_DELETED.refuse(workflow_id=workflow_id))
     was_changed = (document.get("hold") is True) != is_held
     details: dict[str, Json] = {"hold": is_held, "changed": was_changed, "hint": _HELD if is_held else _RELEASED}
     answer = RunAnswer(answer=details, at=snapshot.now)

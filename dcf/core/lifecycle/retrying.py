@@ -12,12 +12,11 @@ from dcf.core.completing.advancing import take
 from dcf.core.completing.transition import Transition, clock_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import opened_scope
-from dcf.core.documents import receipts
+from dcf.core.documents import receipts, refusals
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, Tally
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, StateInput, Status
 from dcf.core.documents.notices import stop_children
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.documents.refusals import cannot_retry
 from dcf.core.leasing.attention import JOIN_DELAY
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.core.lifecycle.kickoff import deadline
@@ -31,9 +30,6 @@ RETRIED: Final = "retried"
 """Reason of the notices about states that are entered again."""
 
 _MOST_NAMED: Final = 100
-_RERUN: Final = "Repeat it as a new run with `rerun`, from a state before that one if you like."
-_OPEN_ANOTHER: Final = "In an open run `retry_unit` and `rewind_unit` reopen units; open another run with `open_run`."
-_GOES_ON: Final = "Wait for its end with `await_workflow_event`; `explain_run` says what it waits for."
 _NEXT: Final = "dcf notifies the agents; `read_workflow_control_plane` shows the progress."
 
 
@@ -50,27 +46,25 @@ class Halt:
 def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal | None:
     """Return why a run with this meta document and status cannot be retried; None if it can."""
     if document.get("grown") is True:
-        return cannot_retry("The run was an open run: once it has ended, it cannot be retried.", _OPEN_ANOTHER)
+        return refusals.WAS_OPEN_RUN.refuse()
     if status is RunStatus.RUNNING:
-        return cannot_retry("The run is running and has no end from which it could continue.", _GOES_ON)
+        return refusals.STILL_RUNNING.refuse()
     if status is RunStatus.SUCCEEDED:
-        return cannot_retry("The run has succeeded.", "Repeat it as a new run with `rerun`.")
+        return refusals.HAS_SUCCEEDED.refuse()
     if document.get("finalized_at") is not None:
-        return cannot_retry(
-            "The run was finalized: its audit record is written and agents made for it may be deleted.", _RERUN
-        )
+        return refusals.WAS_FINALIZED.refuse()
     return None
 
 
 def unless_lost(plan: Plan, definition: Definition) -> Refusal | None:
     """Return a refusal if a state of the workflow itself cannot be entered again, or control stopped in no state."""
     if plan.is_empty:
-        return cannot_retry("The run has no state from which it could continue.", _RERUN)
+        return refusals.NOWHERE_TO_CONTINUE.refuse()
     if not plan.lost:
         return None
     state = definition.machine.states.get(plan.lost[0])
     why = "it is a Fail state" if state is not None and state.kind() == "Fail" else "its input was not recorded"
-    return cannot_retry(f"State '{plan.lost[0]}' would only fail again: {why}.", _RERUN)
+    return refusals.WOULD_FAIL_AGAIN.refuse(state=plan.lost[0], why=why)
 
 
 def retry(

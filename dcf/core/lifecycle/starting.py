@@ -13,7 +13,7 @@ from dcf.core.documents.codec import read_meta
 from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.model import RunReceipt, RunStatus
 from dcf.core.documents.operations import RunRequest
-from dcf.core.documents.refusals import run_request_id_used, start_overdue
+from dcf.core.documents.refusals import RUN_REQUEST_ID_USED, START_OVERDUE
 from dcf.core.lifecycle.creation import Create, create
 from dcf.core.lifecycle.kickoff import kick_off
 from dcf.errors import InvalidArgument
@@ -84,11 +84,11 @@ def start(snapshot: Snapshot, start: Start) -> Decision[Created | Refusal]:
     request = start.request
     run_receipt = None if request is None else snapshot.run_receipts.get(request.key)
     if request is not None and run_receipt is not None and run_receipt.content != request.content:
-        return Decision(answer=run_request_id_used())
+        return Decision(answer=RUN_REQUEST_ID_USED.refuse())
     if snapshot.meta_document is None and start.within is not None:
         first, last = start.within
         if not first <= snapshot.now < last:
-            return Decision(answer=start_overdue())
+            return Decision(answer=START_OVERDUE.refuse())
     made = create(snapshot, start.wish)
     answer, written = made.answer, made.changes
     if isinstance(answer, Refusal):

@@ -85,7 +85,7 @@ class Artifacts:
         part_given = _with_state(part_given, path)
         sha256 = sha256_of(part_given.data)
         if part_given.of == 1 and part_given.whole not in (None, sha256):
-            return refusals.sha256_differs(str(part_given.whole), sha256)
+            return refusals.SHA256_DIFFERS.refuse(expected=str(part_given.whole), result=sha256)
         is_short = len(part_given.data) <= self.limits.inline and part_given.of == 1
         where = Where.STORE if self.limits.has_store and not is_short else Where.REDIS
         size, sender = len(part_given.data), secrets.token_hex(8)
@@ -107,7 +107,7 @@ class Artifacts:
             raise UnknownRun(workflow_id)
         prefix, artifact = stored
         if artifact is None:
-            return refusals.unknown_artifact(artifact_id)
+            return refusals.UNKNOWN_ARTIFACT.refuse(artifact_id=artifact_id)
         end = artifact.size if length is None else min(artifact.size, offset + length)
         pieces, begins = list[bytes](), 0
         for part in artifact.parts:
@@ -115,7 +115,7 @@ class Artifacts:
             if begins < end and offset < ends:
                 data = self._bytes_of(workflow_id, prefix, artifact.artifact_id, artifact.upload_id, part)
                 if data is None:
-                    return refusals.damaged(artifact_id)
+                    return refusals.DAMAGED.refuse(artifact_id=artifact_id)
                 pieces.append(data[max(0, offset - begins) : end - begins])
             begins = ends
         return ArtifactRead(artifact=artifact, offset=offset, data=b"".join(pieces))
@@ -232,7 +232,7 @@ class Artifacts:
                 part_given.workflow_id, prefix, part_given.artifact_id, upload.upload_id, upload.parts[number]
             )
             if data is None:
-                return refusals.damaged(part_given.artifact_id)
+                return refusals.DAMAGED.refuse(artifact_id=part_given.artifact_id)
             whole.update(data)
         made = partial(rules.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=part_given.whole)
         answer = self._store.transact(part_given.workflow_id, part_given.artifact_id, made)

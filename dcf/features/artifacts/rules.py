@@ -65,7 +65,7 @@ def begin(stored: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits) -> A
         return ArtifactChange(answer=ArtifactStands(upload=fresh), upload=fresh, counts=1)
     there = upload.parts.get(wish.part.number)
     if upload.of != wish.of or not upload.kind.is_like(wish.kind) or (there is not None and _differ(there, wish.part)):
-        return ArtifactChange(answer=refusals.other_upload(wish.artifact_id))
+        return ArtifactChange(answer=refusals.OTHER_UPLOAD.refuse(artifact_id=wish.artifact_id))
     if there is not None:
         return ArtifactChange(answer=ArtifactStands(upload=upload, existed=there.sender != wish.drawn))
     refusal = _unless_admitted(stored, wish) or _unless_room(stored, wish.part, upload.size + wish.part.size, limits)
@@ -80,7 +80,7 @@ def add_part(stored: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits, u
     if isinstance(begun.answer, Refusal) or begun.answer.artifact is not None or is_noted:
         return replace(begun, upload=None, counts=0)
     if upload is None or upload.upload_id != upload_id:
-        return ArtifactChange(answer=refusals.other_upload(wish.artifact_id))
+        return ArtifactChange(answer=refusals.OTHER_UPLOAD.refuse(artifact_id=wish.artifact_id))
     grown = replace(upload, parts={**upload.parts, wish.part.number: wish.part}, touched_at=stored.now)
     return ArtifactChange(
         answer=ArtifactStands(upload=grown),
@@ -98,10 +98,12 @@ def finish(stored: ArtifactFound, upload_id: str, sha256: str, expected: str | N
         if artifact is not None and artifact.sha256 == sha256:
             return ArtifactChange(answer=ArtifactStands(artifact=artifact, existed=artifact.upload_id != upload_id))
         if expected not in (None, sha256):  # an earlier try has dropped the upload
-            return ArtifactChange(answer=refusals.sha256_differs(str(expected), sha256))
-        return ArtifactChange(answer=refusals.other_upload("" if upload is None else upload.artifact_id))
+            return ArtifactChange(answer=refusals.SHA256_DIFFERS.refuse(expected=str(expected), result=sha256))
+        return ArtifactChange(
+            answer=refusals.OTHER_UPLOAD.refuse(artifact_id="" if upload is None else upload.artifact_id)
+        )
     if expected not in (None, sha256):
-        refusal = refusals.sha256_differs(str(expected), sha256)
+        refusal = refusals.SHA256_DIFFERS.refuse(expected=str(expected), result=sha256)
         return ArtifactChange(answer=refusal, drops=upload, grows=-upload.size, counts=-1)
     parts = tuple(upload.parts[number] for number in range(1, upload.of + 1))
     made = _made(upload.artifact_id, upload.kind, sha256, upload_id, parts, stored.now)
@@ -127,20 +129,20 @@ def _known(stored: ArtifactFound, wish: ArtifactPut, sha256: str | None) -> Arti
         part = next((part for part in artifact.parts if part.number == wish.part.number), None)
         is_same = is_same and len(artifact.parts) == wish.of and part is not None and not _differ(part, wish.part)
     if not is_same:
-        return refusals.other_content(wish.artifact_id)
+        return refusals.OTHER_CONTENT.refuse(artifact_id=wish.artifact_id)
     is_own = any(part.sender == wish.drawn for part in artifact.parts)
     return ArtifactStands(artifact=artifact, existed=not is_own)
 
 
 def _unless_admitted(stored: ArtifactFound, wish: ArtifactPut) -> Refusal | None:
     if stored.is_closed:
-        return refusals.run_takes_none("finalized")
+        return refusals.RUN_TAKES_NONE.refuse(status="finalized")
     agent, meta, state = wish.agent_bound, stored.meta, wish.kind.state
     if agent is None or agent == meta.planner_agent_id:
         return None
     assigned = agents_in({name: list(pool) for name, pool in meta.agents.items()})
     may = agent in assigned or not assigned or (state is not None and meta.may_take(state, agent))
-    return None if may else refusals.no_part_in_run(agent)
+    return None if may else refusals.NO_PART_IN_RUN.refuse(agent_id=agent)
 
 
 def _unless_room(
@@ -148,13 +150,13 @@ def _unless_room(
 ) -> Refusal | None:
     """Refuse what is too much; `size` is that of the artifact with this part."""
     if size > limits.one:
-        return refusals.too_large_for_one(size, limits.one)
+        return refusals.TOO_LARGE_FOR_ONE.refuse(size=size, limit=limits.one)
     if adds and stored.upload is None and stored.count + adds > MOST_ARTIFACTS:
-        return refusals.too_many_artifacts(MOST_ARTIFACTS)
+        return refusals.TOO_MANY_ARTIFACTS.refuse(limit=MOST_ARTIFACTS)
     if stored.bytes + part.size > limits.run:
-        return refusals.too_large_for_run(stored.bytes, part.size, limits.run)
+        return refusals.TOO_LARGE_FOR_RUN.refuse(used=stored.bytes, size=part.size, limit=limits.run)
     if size > limits.inline and not limits.has_store:
-        return refusals.no_store(size, limits.inline)
+        return refusals.NO_STORE.refuse(size=size, limit=limits.inline)
     return None
 
 

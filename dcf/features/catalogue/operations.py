@@ -40,7 +40,7 @@ from dcf.features.catalogue.model import (
     write_definition,
 )
 from dcf.features.catalogue.search import KEPT_OWNER, DefinitionQuery, applies, as_definition_entry
-from dcf.features.findings.refusals import catalogue_full, kept_elsewhere, version_exists
+from dcf.features.findings.refusals import CATALOGUE_FULL, KEPT_ELSEWHERE, VERSION_EXISTS
 from dcf.skills.library import Library
 from dcf.store.connection.connections import Connections
 from dcf.store.lists.definitions import KEPT_S, KeptDefinitions
@@ -102,13 +102,13 @@ class DefinitionCatalogue:
         """Keep a definition. With the content of the newest version it makes no other one."""
         check_definition(wish)
         if wish.kind is DefinitionKind.SKILL:
-            return kept_elsewhere()
+            return KEPT_ELSEWHERE.refuse()
         for _ in range(_TRIES):
             stored, now = self._index.get(wish.entry_id)
             there = None if stored is None else read_stored_definition(stored.document)
             taken = taken_version(wish, there)
             if taken is not None:
-                return version_exists(wish.name, taken.version)
+                return VERSION_EXISTS.refuse(name=wish.name, version=taken.version)
             made = next_definition(wish, there, now)
             is_new = there is None or made.versions != there.versions
             if made == there:
@@ -118,7 +118,7 @@ class DefinitionCatalogue:
                 self._drop_oldest(there, made)
                 return DefinitionKept(definition=made, changed=is_new)
             if isinstance(outcome, Full):
-                return catalogue_full(outcome.most)
+                return CATALOGUE_FULL.refuse(most=outcome.most)
             if isinstance(outcome, Refusal):
                 return outcome
         raise Conflict("Others kept changing the same definition; nothing was written.")

@@ -17,7 +17,7 @@ from dcf.asl.state_paths import name_of
 from dcf.core.access.model import LOCAL
 from dcf.core.access.quotas import Account
 from dcf.core.completing.conclusion import Conclusion, why_not
-from dcf.core.completing.waiting_refusals import run_moved
+from dcf.core.completing.waiting_refusals import RUN_MOVED
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
@@ -133,7 +133,7 @@ class Children:
             self._conclude(link, document, children.failed(link, children.NOT_THERE, cause))
         except InvalidArgument as error:
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))
-        if isinstance(answer, Refusal) and answer != run_moved(link.run):  # in that case it no longer waits
+        if isinstance(answer, Refusal) and answer != RUN_MOVED.refuse(run=link.run):  # in that case it no longer waits
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{answer.code}: {answer.message}"))
 
     def _stop(self, workflow_id: str, path: str, epoch: int) -> Premise | None:

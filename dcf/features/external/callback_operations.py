@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dcf.core.completing.waiting_refusals import task_token_unknown
+from dcf.core.completing.waiting_refusals import TASK_TOKEN_UNKNOWN
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.decision import ReadSet, Snapshot
@@ -65,7 +65,7 @@ class Callbacks:
             return offered.offers.heartbeat(offered.token)
         token = self._genuine(task_token)
         if token is None:
-            return task_token_unknown()
+            return TASK_TOKEN_UNKNOWN.refuse()
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
             return callbacks.beat(snapshot, token, run.context)
@@ -90,7 +90,7 @@ class Callbacks:
     def _conclude(self, task_token: str, wish: Callable[[TaskToken], Callback]) -> Operated:
         token = self._genuine(task_token)
         if token is None:
-            return task_token_unknown()
+            return TASK_TOKEN_UNKNOWN.refuse()
         came = wish(token)
         request = came.request()
 

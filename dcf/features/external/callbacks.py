@@ -10,7 +10,7 @@ from typing import Final
 
 from dcf.asl.surroundings import RunContext
 from dcf.core.completing.conclusion import Conclusion, ended
-from dcf.core.completing.waiting_refusals import task_token_outdated, task_token_unknown, task_token_used
+from dcf.core.completing.waiting_refusals import TASK_TOKEN_OUTDATED, TASK_TOKEN_UNKNOWN, TASK_TOKEN_USED
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_CALLBACK, output_refusal
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
@@ -52,16 +52,16 @@ def conclude(
     """End the state with what came; a repetition with the same content gets the first answer."""
     token = came.token
     if not token.is_made_with(context.secret):
-        return Decision(answer=task_token_unknown())
+        return Decision(answer=TASK_TOKEN_UNKNOWN.refuse())
     run_receipt = snapshot.run_receipts.get(request.key)
     if run_receipt is not None and run_receipt.content != request.content:
-        return Decision(answer=task_token_used(token.state))
+        return Decision(answer=TASK_TOKEN_USED.refuse(state=token.state))
     return once(snapshot, request, lambda: _conclude(snapshot, request, came, definition, context))
 
 
 def beat(snapshot: Snapshot, token: TaskToken, context: RunContext) -> RunDecision:
     """Restart the state's HeartbeatSeconds."""
-    refusal = _why_not(snapshot, token) if token.is_made_with(context.secret) else task_token_unknown()
+    refusal = _why_not(snapshot, token) if token.is_made_with(context.secret) else TASK_TOKEN_UNKNOWN.refuse()
     if refusal is not None:
         return Decision(answer=refusal)
     doc, meta, now = snapshot.states[token.state], snapshot.existing_meta, snapshot.now
@@ -116,11 +116,11 @@ def _why_not(snapshot: Snapshot, token: TaskToken) -> Refusal | None:
     """Return why the token serves no more; None if its visit of the state is open."""
     meta, doc = snapshot.existing_meta, snapshot.states[token.state]
     if meta.status is not RunStatus.RUNNING:
-        return task_token_outdated(token.state, f"its run is {meta.status.value}")
+        return TASK_TOKEN_OUTDATED.refuse(state=token.state, why=f"its run is {meta.status.value}")
     if doc.status.is_terminal:
-        return task_token_outdated(token.state, f"the state is {doc.status.value}")
+        return TASK_TOKEN_OUTDATED.refuse(state=token.state, why=f"the state is {doc.status.value}")
     if doc.visit is None or str(doc.visit) != token.visit:
-        return task_token_outdated(token.state, "the state was retried or entered again")
+        return TASK_TOKEN_OUTDATED.refuse(state=token.state, why="the state was retried or entered again")
     return None
 
 

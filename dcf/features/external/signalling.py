@@ -12,12 +12,18 @@ from dcf.asl.machine import Machine, Task, every_state
 from dcf.asl.surroundings import KeptSignal
 from dcf.asl.tasks.signals import literal_name
 from dcf.core.completing.conclusion import Conclusion, concluded, why_not
-from dcf.core.completing.waiting_refusals import no_such_signal, signals_full, states_moved, too_large_signal
+from dcf.core.completing.waiting_refusals import (
+    NO_SIGNAL_AWAITED,
+    NO_SUCH_SIGNAL,
+    SIGNALS_FULL,
+    STATES_MOVED,
+    TOO_LARGE_SIGNAL,
+)
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.documents.signals import MOST_KEPT, MOST_KEPT_BYTES, Signals
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
@@ -26,7 +32,7 @@ from dcf.values.refusal import Refusal
 SIGNAL: Final = "signal"
 """The cause of the state's end, in the history."""
 
-MOVED: Final = states_moved()
+MOVED: Final = STATES_MOVED.refuse()
 """Answer of a decision that no longer fits the documents; it is made again after another look."""
 
 
@@ -54,7 +60,7 @@ def deliver(
     """End the state that waits for the signal, in the visit that was seen (path and epoch)."""
     state, epoch = waits
     if _status(snapshot) is not RunStatus.RUNNING:
-        return Decision(answer=run_over(_status(snapshot)))
+        return Decision(answer=RUN_OVER.refuse(status=_status(snapshot)))
     if why_not(snapshot, state, epoch) is not None:
         return Decision(answer=MOVED)
     number = _signals(snapshot).received + 1
@@ -78,7 +84,7 @@ def keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, def
     """Keep the signal for a state to come; `seen` is how often states had begun to wait when none was found."""
     signals, now = _signals(snapshot), snapshot.now
     if _status(snapshot) is not RunStatus.RUNNING:
-        return Decision(answer=run_over(_status(snapshot)))
+        return Decision(answer=RUN_OVER.refuse(status=_status(snapshot)))
     if signals.waits != seen:
         return Decision(answer=MOVED)
     after = with_kept(signals, signal, now, definition.machine)
@@ -133,15 +139,17 @@ def _unless_awaited(machine: Machine, name: str) -> Refusal | None:
     names = set(awaited_names(machine))
     if None in names or name in names:
         return None
-    return no_such_signal(name, sorted(known for known in names if known is not None))
+    if not names:
+        return NO_SIGNAL_AWAITED.refuse(name=name)
+    return NO_SUCH_SIGNAL.refuse(name=name, known=sorted(known for known in names if known is not None))
 
 
 def _unless_full(signals: Signals, signal: Signal) -> Refusal | None:
     if len(signals.kept) >= MOST_KEPT:
-        return signals_full(MOST_KEPT)
+        return SIGNALS_FULL.refuse(most=MOST_KEPT)
     size = byte_length(signal.payload)
     if size + sum(byte_length(signal_kept.payload) for signal_kept in signals.kept) > MOST_KEPT_BYTES:
-        return too_large_signal(MOST_KEPT_BYTES)
+        return TOO_LARGE_SIGNAL.refuse(most=MOST_KEPT_BYTES)
     return None
 
 

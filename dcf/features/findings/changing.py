@@ -22,7 +22,7 @@ from dcf.features.findings.model import (
     check_labels,
     check_text,
 )
-from dcf.features.findings.refusals import needs_superseding
+from dcf.features.findings.refusals import NEEDS_SUPERSEDING
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length, without_nulls
 from dcf.values.records import fields_of, record, replace
@@ -147,7 +147,7 @@ def changed(finding: LastingFinding, wish: FindingWish, now: int) -> LastingFind
     """
     status = FindingStatus.SUPERSEDED if wish.superseded_by is not None and wish.status is None else wish.status
     if (status is FindingStatus.SUPERSEDED) != (wish.superseded_by is not None):
-        return needs_superseding()
+        return NEEDS_SUPERSEDING.refuse()
     clean = redact([wish.category, wish.title, wish.text, list(wish.tags or ())])
     category, title, text, tags = clean.value
     members: dict[str, Json] = {

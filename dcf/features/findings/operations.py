@@ -13,7 +13,7 @@ from dcf.errors import Conflict, UnknownFinding
 from dcf.features.findings import changing
 from dcf.features.findings.changing import FindingsQuery, FindingWish, NewFinding
 from dcf.features.findings.model import MOST_FINDINGS, LastingFinding, as_entry, read_finding
-from dcf.features.findings.refusals import finding_exists, superseded_by_itself, superseding_unknown, too_many_findings
+from dcf.features.findings.refusals import FINDING_EXISTS, SUPERSEDED_BY_ITSELF, SUPERSEDING_UNKNOWN, TOO_MANY_FINDINGS
 from dcf.store.connection.connections import Connections
 from dcf.store.text_index.index import Full, Stored, TextIndex
 from dcf.values.records import record
@@ -44,13 +44,17 @@ class Knowledge:
         made = changing.new_finding(wish, self._index.now())
         outcome = self._index.put(as_entry(made, 1))
         if isinstance(outcome, Full):
-            return too_many_findings(outcome.most)
+            return TOO_MANY_FINDINGS.refuse(most=outcome.most)
         if isinstance(outcome, Refusal):
             return outcome
         if outcome is None:
             return FindingKept(finding=made, existed=False, changed=True)
         there = self.read(made.finding_id)
-        return FindingKept(finding=there) if there.content == made.content else finding_exists(made.finding_id)
+        return (
+            FindingKept(finding=there)
+            if there.content == made.content
+            else FINDING_EXISTS.refuse(finding_id=made.finding_id)
+        )
 
     def read(self, finding_id: str) -> LastingFinding:
         """Return a finding; raise UnknownFinding if there is none."""
@@ -100,14 +104,14 @@ class Knowledge:
         following: str | None = by
         for _ in range(_LONGEST_CHAIN):
             if following == finding_id:
-                return superseded_by_itself(finding_id)
+                return SUPERSEDED_BY_ITSELF.refuse(finding_id=finding_id)
             if following is None:
                 return None
             stored = self._index.get(following)[0]
             if stored is None:
-                return superseding_unknown(by) if following == by else None
+                return SUPERSEDING_UNKNOWN.refuse(finding_id=by) if following == by else None
             following = read_finding(stored.document).superseded_by
-        return superseded_by_itself(finding_id)
+        return SUPERSEDED_BY_ITSELF.refuse(finding_id=finding_id)
 
 
 def _finding(finding_id: str, stored: Stored | None) -> LastingFinding:

@@ -27,14 +27,13 @@ class Judge:
 def why_not_by(case: GateCase, gate: Gate, open_gate: OpenGate, judge: Judge) -> Refusal | None:
     """Refuse a verdict of a caller that is not asked, or that made the output."""
     if not _is_asked(case, open_gate, judge):
-        return refusals.not_a_reviewer(open_gate, judge.name or "nobody")
+        return refusals.NOT_A_REVIEWER.refuse(gate=open_gate, judge=judge.name or "nobody")
     if gate.author_may_review and gate.kind != "command":
         return None
-    if judge.name == case.kept.author:
-        return refusals.author_may_not_review(gate.name, case.kept.author, by_key=False)
-    if _has_authors_key(case, judge):
-        return refusals.author_may_not_review(gate.name, case.kept.author, by_key=True)
-    return None
+    if judge.name != case.kept.author and not _has_authors_key(case, judge):
+        return None
+    how = "is by" if judge.name == case.kept.author else "came with the same key as"
+    return refusals.AUTHOR_MAY_NOT_REVIEW.refuse(gate=gate.name, how=how, author=case.kept.author)
 
 
 def why_not_attested(case: GateCase, open_gate: OpenGate, judge: Judge, verdict: GateVerdict) -> Refusal | None:
@@ -42,9 +41,9 @@ def why_not_attested(case: GateCase, open_gate: OpenGate, judge: Judge, verdict:
     if judge.name == case.kept.author or _has_authors_key(case, judge):
         is_stranger = judge.key is not None and case.kept.author_key not in {None, judge.key}
         if is_stranger:
-            return refusals.not_a_reviewer(open_gate, judge.key or "")
-        return refusals.author_may_not_attest(open_gate.name) if verdict.verdict == PASSES else None
-    return None if judge.may_attest else refusals.not_a_reviewer(open_gate, judge.name or "nobody")
+            return refusals.NOT_A_REVIEWER.refuse(gate=open_gate, judge=judge.key or "")
+        return refusals.AUTHOR_MAY_NOT_ATTEST.refuse(gate=open_gate.name) if verdict.verdict == PASSES else None
+    return None if judge.may_attest else refusals.NOT_A_REVIEWER.refuse(gate=open_gate, judge=judge.name or "nobody")
 
 
 def _has_authors_key(case: GateCase, judge: Judge) -> bool:

@@ -11,7 +11,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over, state_terminal
+from dcf.core.documents.refusals import RUN_OVER, STATE_TERMINAL
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
 from dcf.features.gates.consequences import GateCase
@@ -55,9 +55,9 @@ def override(
     """Waive the gates, and continue as if they had passed; refuse it if the state has none, or has ended."""
     meta, doc = snapshot.existing_meta, snapshot.states[wish.state]
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     if doc.status.is_terminal:
-        return Decision(answer=state_terminal(wish.state, doc))
+        return Decision(answer=STATE_TERMINAL.refuse(state=wish.state, doc=doc))
     case = case_of(snapshot, wish.state, definition, snapshot.outputs.get(wish.state))
     names = _names(case, wish)
     if isinstance(names, Refusal):
@@ -80,11 +80,11 @@ def _names(case: GateCase, wish: Override) -> tuple[str, ...] | Refusal:
     output, every = case.kept, [gate.name for gate in case.gates]
     if wish.gate is not None:
         if wish.gate not in every:
-            return refusals.no_such_gate(wish.state, wish.gate, every)
+            return refusals.NO_SUCH_GATE.refuse(state=wish.state, name=wish.gate, known=", ".join(every) or "none")
         return _why_not_by(case, wish, (wish.gate,)) or (wish.gate,)
     left = tuple(name for name in every if name not in output.waived and not output.passed(name, output.sha256))
     if not left:
-        return refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
+        return refusals.NOT_JUDGED.refuse(state=wish.state, name=", ".join(every) or "any", doc=case.doc)
     return _why_not_by(case, wish, left) or left
 
 
@@ -93,7 +93,7 @@ def _why_not_by(case: GateCase, wish: Override, names: tuple[str, ...]) -> Refus
     output = case.kept
     is_author = wish.by in {output.author, case.doc.lease.owner_agent_id} or wish.caller == (output.author_key or "")
     closed = [gate.name for gate in case.gates if gate.name in names and not gate.author_may_override]
-    return refusals.author_may_not_override(closed[0], wish.by) if is_author and closed else None
+    return refusals.AUTHOR_MAY_NOT_OVERRIDE.refuse(gate=closed[0], author=wish.by) if is_author and closed else None
 
 
 def _left(case: GateCase, names: tuple[str, ...]) -> GateCase:

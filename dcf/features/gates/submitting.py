@@ -86,7 +86,7 @@ def through_gates(snapshot: Snapshot, definition: Definition, settle: Settle, re
     if answer is not None:
         return Decision(answer=answer)
     if case.kept.contents >= MOST_SUBMISSIONS:
-        return Decision(answer=refusals.too_many_submissions(state))
+        return Decision(answer=refusals.TOO_MANY_SUBMISSIONS.refuse(state=state))
     case = replace(case, kept=_submitted(case, request), doc=signed(case.doc, snapshot.now))
     case, verdict_data, failed = _checked(case)
     if failed is not None:

@@ -17,7 +17,7 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over, state_terminal
+from dcf.core.documents.refusals import RUN_OVER, STATE_TERMINAL
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
 from dcf.features.gates.consequences import (
@@ -141,7 +141,7 @@ def decide(
     is_own = runs_own(gate, open_gate)
     if ruling.by.name is None:
         if not is_own:
-            return Decision(answer=refusals.not_a_reviewer(open_gate, "nobody"))
+            return Decision(answer=refusals.NOT_A_REVIEWER.refuse(gate=open_gate, judge="nobody"))
         ruling = replace(ruling, by=replace(ruling.by, name=case.kept.author))
     refusal = None if is_own else why_not_by(case, gate, open_gate, ruling.by)
     verdict = refusal or _verdict(case, gate, open_gate, ruling)
@@ -162,18 +162,21 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     """Return the gate that waits for this verdict, or why none does."""
     meta, doc, state = snapshot.existing_meta, snapshot.states[ruling.state], ruling.state
     if meta.status is not RunStatus.RUNNING:
-        return run_over(meta.status)
+        return RUN_OVER.refuse(status=meta.status)
     if doc.status.is_terminal:
-        return state_terminal(state, doc)
+        return STATE_TERMINAL.refuse(state=state, doc=doc)
     case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
     gate = case.gate(ruling.gate)
     if gate is None:
-        return refusals.no_such_gate(state, ruling.gate, [gate.name for gate in case.gates])
+        known = ", ".join(gate.name for gate in case.gates) or "none"
+        return refusals.NO_SUCH_GATE.refuse(state=state, name=ruling.gate, known=known)
     submission = submission_of(doc) if doc.is_judged else None
     open_gate = None if submission is None else submission.gate(ruling.gate)
     if open_gate is None or submission is None:
-        return refusals.not_judged(state, ruling.gate, doc)
-    return (case, gate, open_gate) if submission.sha256 == ruling.sha256 else refusals.content_changed(state)
+        return refusals.NOT_JUDGED.refuse(state=state, name=ruling.gate, doc=doc)
+    return (
+        (case, gate, open_gate) if submission.sha256 == ruling.sha256 else refusals.CONTENT_CHANGED.refuse(state=state)
+    )
 
 
 def _verdict(case: GateCase, gate: Gate, open_gate: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
@@ -187,7 +190,7 @@ def _verdict(case: GateCase, gate: Gate, open_gate: OpenGate, ruling: Ruling) ->
     if verdict != UNAVAILABLE and is_command:
         code = ruling.facts.get("exit_code")
         if not isinstance(code, int):
-            return refusals.no_exit_code(gate.name)
+            return refusals.NO_EXIT_CODE.refuse(gate=gate.name)
         verdict = PASSES if code == 0 else FAILS
     elif verdict != UNAVAILABLE and gate.criteria:
         criterions = [judged_.criterion for judged_ in criteria]
@@ -197,7 +200,7 @@ def _verdict(case: GateCase, gate: Gate, open_gate: OpenGate, ruling: Ruling) ->
             return refusals.criteria_missing(gate.name, missing, unknown)
         passed = all(judged_.passed for judged_ in criteria)
         if passed and verdict == FAILS:
-            return refusals.contradicts(gate.name)
+            return refusals.CONTRADICTS.refuse(gate=gate.name)
         verdict = PASSES if passed else FAILS
     return GateVerdict(
         gate=gate.name,

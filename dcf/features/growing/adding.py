@@ -14,14 +14,14 @@ from dcf.core.documents.decision import Decision, Event, More, Snapshot
 from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, StateInput
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.documents.refusals import run_closed
+from dcf.core.documents.refusals import RUN_CLOSED
 from dcf.core.leasing.lease import Acquire, acquire
 from dcf.features.growing.checks import first_wrong, in_order
 from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.definition import following_sha256, units_of
 from dcf.features.growing.model import UNITS, NewUnit, Units, found_by, write_unit
 from dcf.features.growing.progress import open_unit, settled
-from dcf.features.growing.refusals import not_growing, refused_units
+from dcf.features.growing.refusals import NOT_GROWING, refused_units
 from dcf.values.digest import next_token
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
@@ -110,9 +110,9 @@ def add_units(
 def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: RunRequest) -> RunDecision:
     meta, units, growth = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH)
     if units is None or growth is None:
-        return Decision(answer=not_growing())
+        return Decision(answer=NOT_GROWING.refuse())
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_closed(meta.status))
+        return Decision(answer=RUN_CLOSED.refuse(status=meta.status))
     problems = first_wrong(wish.units, units, growth, snapshot.states)
     if problems:
         return Decision(answer=refused_units(problems))

@@ -4,6 +4,7 @@ All faults are found in one pass and named with their place in the request, so t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from dcf.core.documents.model import StateDoc
 from dcf.errors import Problem
@@ -21,6 +22,10 @@ from dcf.features.growing.model import (
 )
 from dcf.features.growing.progress import WELL
 from dcf.values.json_text import byte_length
+from dcf.values.text_pieces import clip
+
+_MOST_NAMED: Final = 5
+"""Most units of a circle that a message names."""
 
 
 def first_wrong(
@@ -57,7 +62,7 @@ def _of_names(new_units: Sequence[NewUnit], units: Units) -> Iterator[Problem]:
     seen: dict[str, str] = {name: unit.content for name, unit in units.by_name.items()}
     for at, new_unit in enumerate(new_units):
         if seen.setdefault(new_unit.unit.name, new_unit.unit.content) != new_unit.unit.content:
-            yield refusals.differs(f"/units/{at}/name", new_unit.unit.name)
+            yield refusals.DIFFERS.refuse(path=f"/units/{at}/name", name=new_unit.unit.name)
 
 
 def _of_one(
@@ -65,13 +70,16 @@ def _of_one(
 ) -> Iterator[Problem]:
     for at, name in enumerate(unit.depends_on):
         if name not in known:
-            yield refusals.unknown(f"{path}/depends_on/{at}", unit.name, name, "the dependency")
+            yield refusals.UNKNOWN.refuse(
+                path=f"{path}/depends_on/{at}", unit=unit.name, name=name, noun="the dependency"
+            )
     if unit.group is not None and unit.group not in known:
-        yield refusals.unknown(f"{path}/group", unit.name, unit.group, "the group")
+        yield refusals.UNKNOWN.refuse(path=f"{path}/group", unit=unit.name, name=unit.group, noun="the group")
     elif unit.group is not None and not known[unit.group].is_group:
-        yield refusals.not_of_kind(f"{path}/group", unit.name, unit.group, "group")
+        yield refusals.NOT_OF_KIND.refuse(path=f"{path}/group", unit=unit.name, name=unit.group, kind="group")
     if growth.is_sealed(unit.group):
-        yield refusals.sealed_already(f"{path}/group", unit.name, None if growth.run.sealed else unit.group)
+        where = "The run" if growth.run.sealed or unit.group is None else f"The group '{clip(unit.group)}'"
+        yield refusals.SEALED_ALREADY.refuse(path=f"{path}/group", where=where, unit=unit.name)
     if unit.parent is not None:
         yield from _of_parent(path, unit, unit.parent, known, docs)
 
@@ -81,27 +89,31 @@ def _of_parent(
 ) -> Iterator[Problem]:
     doc = docs.get(parent)
     if parent not in known:
-        yield refusals.unknown(f"{path}/parent", unit.name, parent, "the parent")
+        yield refusals.UNKNOWN.refuse(path=f"{path}/parent", unit=unit.name, name=parent, noun="the parent")
     elif known[parent].is_group:
-        yield refusals.not_of_kind(f"{path}/parent", unit.name, parent, "unit")
+        yield refusals.NOT_OF_KIND.refuse(path=f"{path}/parent", unit=unit.name, name=parent, kind="unit")
     elif doc is not None and doc.status in WELL:
-        yield refusals.parent_ended(f"{path}/parent", unit.name, parent, doc.status.value)
+        yield refusals.PARENT_ENDED.refuse(
+            path=f"{path}/parent", unit=unit.name, parent=parent, status=doc.status.value
+        )
 
 
 def _of_limits(new: Sequence[Unit], units: Units, growth: Growth) -> Iterator[Problem]:
     if growth.units + len(new) > MOST_UNITS:
-        yield refusals.too_many_units("/units")
+        yield refusals.TOO_MANY.refuse(path="/units", noun="units in the run", most=MOST_UNITS)
     if len(growth.groups) + sum(item.is_group for item in new) > MOST_GROUPS:
-        yield refusals.too_many_groups("/units")
+        yield refusals.TOO_MANY.refuse(path="/units", noun="groups in the run", most=MOST_GROUPS)
     if growth.bytes + sum(byte_length(write_unit(item)) for item in new) > MOST_BYTES:
-        yield refusals.too_many("/units", "bytes in what the units of the run say", MOST_BYTES)
+        yield refusals.TOO_MANY.refuse(path="/units", noun="bytes in what the units of the run say", most=MOST_BYTES)
     waiting: dict[str, int] = {}
     for world in new:
         for name in world.depends_on:
             waiting[name] = waiting.get(name, len(units.followers_of(name))) + 1
     for name, count in waiting.items():
         if count > MOST_FOLLOWERS:
-            yield refusals.too_many_followers("/units", name)
+            yield refusals.TOO_MANY.refuse(
+                path="/units", noun=f"units that wait for '{clip(name)}'", most=MOST_FOLLOWERS
+            )
 
 
 def _of_circles(fresh: Sequence[tuple[str, Unit]], units: Units) -> Iterator[Problem]:
@@ -111,15 +123,20 @@ def _of_circles(fresh: Sequence[tuple[str, Unit]], units: Units) -> Iterator[Pro
     placed = {new_unit.unit.name for new_unit in ordered}
     for path, unit in fresh:
         if unit.name not in placed:
-            yield refusals.circle(f"{path}/group", [unit.name, unit.group or ""])
+            yield _refused_circle(f"{path}/group", [unit.name, unit.group or ""])
             return
     after = units.plus(new_unit.unit for new_unit in ordered)
     done: set[str] = set()
     for path, unit in fresh:
         circle = _circle(unit.name, after, done)
         if circle:
-            yield refusals.circle(f"{path}/depends_on", circle)
+            yield _refused_circle(f"{path}/depends_on", circle)
             return
+
+
+def _refused_circle(path: str, names: Sequence[str]) -> Problem:
+    chain = " -> ".join(f"'{clip(name)}'" for name in names[:_MOST_NAMED])
+    return refusals.CIRCLE.refuse(path=path, chain=chain)
 
 
 def _circle(start: str, units: Units, done: set[str]) -> list[str]:

@@ -15,7 +15,7 @@ from dcf.core.documents.decision import Decision, Event, More, Notice, Remaining
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, stop_notices, tell_parent
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.leasing.halt_refusals import issues_open
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
@@ -24,7 +24,7 @@ from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, close_group, end_if_done, settle
-from dcf.features.growing.refusals import not_growing, still_open, units_open, unknown_unit
+from dcf.features.growing.refusals import NOT_GROWING, STILL_OPEN, UNITS_OPEN, unknown_unit
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -119,7 +119,7 @@ def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Defini
     """Allow no further units there; end it if all its units have ended well. Sealing again has no effect."""
     meta, units, growth, group = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH), wish.group
     if units is None or growth is None:
-        return Decision(answer=not_growing())
+        return Decision(answer=NOT_GROWING.refuse())
     left = [
         name
         for name in to_seal(units, wish)
@@ -147,16 +147,16 @@ def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Defini
 def _unless_sealable(status: RunStatus, units: Units, wish: Seal, left: list[str]) -> Refusal | None:
     group = wish.group
     if status is not RunStatus.RUNNING:
-        return run_over(status)
+        return RUN_OVER.refuse(status=status)
     if group is not None and (group not in units.by_name or not units.by_name[group].is_group):
         return unknown_unit(group, units.by_name.get(group))
-    return units_open(left, len(left)) if wish.only_if_done and left else None
+    return UNITS_OPEN.refuse(total=len(left), names=left) if wish.only_if_done and left else None
 
 
 def _unless_ended(snapshot: Snapshot, wish: Seal, left: list[str]) -> Refusal | None:
     """Refuse to end a group, whatever failed in it, while a unit in it is open."""
     still = [name for name in left if not snapshot.states[name].status.is_terminal]
-    return units_open(still, len(still)) if wish.ends is not None and still else None
+    return UNITS_OPEN.refuse(total=len(still), names=still) if wish.ends is not None and still else None
 
 
 def _sealed(growth: Growth, group: str | None, status: RunStatus, *, new: bool) -> dict[str, Json]:
@@ -224,7 +224,7 @@ def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Defi
     """End the run. The same request again gets its answer."""
     meta, units, growth = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH)
     if units is None or growth is None:
-        return Decision(answer=not_growing())
+        return Decision(answer=NOT_GROWING.refuse())
     if meta.status is not RunStatus.RUNNING:
         return _closed_before(snapshot, wish, meta.status)
     left = [name for name, doc in snapshot.states.items() if _is_left(name, doc, wish, units)]
@@ -256,13 +256,13 @@ def _unless_closable(
 ) -> Refusal | None:
     """Refuse a close while units have not ended as it needs it, and a success over anything that is open."""
     if left and not wish.force:
-        return units_open(left, len(left))
+        return UNITS_OPEN.refuse(total=len(left), names=left)
     if wish.status is not RunStatus.SUCCEEDED:
         return None
     if meta.blocked_by:
         return issues_open(meta.blocked_by)
     still = [name for name, doc in snapshot.states.items() if _is_open(name, doc, units, growth)]
-    return still_open(still, len(still)) if still else None
+    return STILL_OPEN.refuse(names=still) if still else None
 
 
 def _is_open(name: str, doc: StateDoc, units: Units, growth: Growth) -> bool:
@@ -278,7 +278,7 @@ def _closed_before(snapshot: Snapshot, wish: Close, status: RunStatus) -> RunDec
     if isinstance(closing, dict) and closing.get("of") == content_fingerprint(wish.arguments()):
         answer: dict[str, Json] = {"run_status": status.value, "hint": _CLOSED}
         return Decision(answer=RunAnswer(answer=answer, at=snapshot.now, repeated=True))
-    return Decision(answer=run_over(status))
+    return Decision(answer=RUN_OVER.refuse(status=status))
 
 
 def _is_left(name: str, doc: StateDoc, wish: Close, units: Units) -> bool:

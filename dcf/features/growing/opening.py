@@ -7,7 +7,7 @@ from dcf.core.documents.codec import whole_meta
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import conflict, run_over
+from dcf.core.documents.refusals import OTHER_OPENING, RUN_OVER
 from dcf.core.lifecycle.creation import Create, meta_document, taken_elsewhere
 from dcf.core.lifecycle.kickoff import deadline
 from dcf.features.growing.counts import GROWTH, NO_GROWTH
@@ -65,7 +65,7 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
         if result.get("project") != wish.project:  # nothing is said of a run that the caller may not see
             return Decision(answer=taken_elsewhere(wish))
         if result.get(OPENED_AS) != request.content:
-            return Decision(answer=conflict(f"Run '{wish.workflow_id}' exists, and was not opened like this."))
+            return Decision(answer=OTHER_OPENING.refuse(workflow_id=wish.workflow_id))
         return Decision(answer=Created(existed=True, meta=whole_meta(result)))
     document = meta_document(wish, now) | _of_the_opening(request, now)
     data: dict[str, Json] = {"definition_sha256": wish.definition.sha256, "grown": True}
@@ -93,7 +93,7 @@ def note_nested(snapshot: Snapshot, _: RunRequest, nested: str, unit: str | None
     """Write into the history of a run in progress, once, that another was opened within it."""
     meta = snapshot.existing_meta
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     return Decision(
         answer=RunAnswer(answer={"run": nested}, at=snapshot.now),
         changes=WriteSet(

@@ -14,7 +14,7 @@ from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.parts import WHOLE
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.listing.runs import agents_ever
 from dcf.features.growing import adding, closing, repairs
 from dcf.features.growing.adding import Added, AddUnits
@@ -73,7 +73,7 @@ class Growing:
         outer = self._plane.operations.read(around, ReadSet()).existing_meta
         if outer.status is RunStatus.RUNNING or self._store.read(workflow_id, ReadSet()).meta is not None:
             return None
-        return run_over(outer.status)
+        return RUN_OVER.refuse(status=outer.status)
 
     def add_units(
         self, workflow_id: str, wish: AddUnits, *, reason: str | None = None, request_id: str | None = None

@@ -17,7 +17,7 @@ from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.lease import acquired_event, granted
 from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.model import Units
-from dcf.features.growing.refusals import children_open
+from dcf.features.growing.refusals import CHILDREN_OPEN
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -45,7 +45,7 @@ def unless_children(growth: Growth | None, state: str) -> Refusal | None:
     left = 0 if growth is None else growth.children.get(state, 0)
     if not left:
         return None
-    return children_open(state, left)
+    return CHILDREN_OPEN.refuse(name=state, left=left)
 
 
 def follow(

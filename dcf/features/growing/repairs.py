@@ -16,14 +16,14 @@ from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.features.gates.model import NO_GATES, RECORDS
 from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, open_unit, settled
-from dcf.features.growing.refusals import cannot, not_growing, unknown_unit
+from dcf.features.growing.refusals import CANNOT, NOT_GROWING, unknown_unit
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import replace
@@ -65,14 +65,14 @@ def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: D
     """Let a unit that failed be taken again."""
     meta, units = snapshot.existing_meta, units_of(definition)
     if units is None:
-        return Decision(answer=not_growing())
+        return Decision(answer=NOT_GROWING.refuse())
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     doc = snapshot.states.get(name)
     if doc is None or units.by_name[name].is_group:
         return Decision(answer=unknown_unit(name, units.by_name.get(name)))
     if doc.status not in _RETRIABLE:
-        return Decision(answer=cannot(name, doc, "tried again", _NOT_FAILED))
+        return Decision(answer=CANNOT.refuse(name=name, doc=doc, status="tried again", advice=_NOT_FAILED))
     step = Transition(now=snapshot.now, epoch=doc.lease.next_epoch(snapshot.now), meta=meta)
     again = _reopened(doc, step.epoch, retries=doc.retries + 1)
     step.writes.states[name] = again
@@ -95,14 +95,14 @@ def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: 
     """Reopen a unit that was begun, and everything that followed it."""
     meta, units, growth = snapshot.existing_meta, units_of(definition), snapshot.part(GROWTH)
     if units is None or growth is None:
-        return Decision(answer=not_growing())
+        return Decision(answer=NOT_GROWING.refuse())
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     doc = snapshot.states.get(name)
     if doc is None or units.by_name[name].is_group:
         return Decision(answer=unknown_unit(name, units.by_name.get(name)))
     if doc.status is Status.PENDING:
-        return Decision(answer=cannot(name, doc, "taken back", _NOT_BEGUN))
+        return Decision(answer=CANNOT.refuse(name=name, doc=doc, status="taken back", advice=_NOT_BEGUN))
     after = what_followed(units, name, _going_on(snapshot.states))
     epoch = max(snapshot.states[path].lease.next_epoch(snapshot.now) for path in after)
     step = Transition(now=snapshot.now, epoch=epoch, meta=meta)

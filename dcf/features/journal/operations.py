@@ -9,7 +9,7 @@ from dcf.errors import UnknownRun
 from dcf.features.journal import writing
 from dcf.features.journal.model import ENTRIES, UNSEEN, EntryKind, JournalEntry
 from dcf.features.journal.query import JournalPage, JournalQuery
-from dcf.features.journal.refusals import unknown_issue
+from dcf.features.journal.refusals import UNKNOWN_ISSUE
 from dcf.features.journal.storage import JournalReader
 from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
 from dcf.features.search.storage import RunTexts
@@ -59,7 +59,7 @@ class Journal:
         """Return an issue of the journal, open or resolved; refuse an unknown one. Raise UnknownRun."""
         snapshot = self._plane.operations.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
         entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(issue)
-        return unknown_issue(issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
+        return UNKNOWN_ISSUE.refuse(issue=issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
 
     def each_entry(self, workflow_id: str, query: JournalQuery) -> Iterator[JournalEntry]:
         """Yield the entries that are wanted, page after page."""

@@ -13,7 +13,7 @@ from typing import Final
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.leasing.blockers import Blocker, read_blockers
 from dcf.core.leasing.lease import Renew, renew
 from dcf.core.lifecycle.blocking import block, has_room, unblock
@@ -182,11 +182,13 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
     meta = replace(snapshot.existing_meta, blocked_by=read_blockers((snapshot.meta_document or {}).get("blocked_by")))
     entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(wish.issue)
     if entry is None or entry.kind is not EntryKind.ISSUE:
-        return Decision(answer=refusals.unknown_issue(wish.issue))
+        return Decision(answer=refusals.UNKNOWN_ISSUE.refuse(issue=wish.issue))
     if not (wish.may_any or (not entry.blocks and entry.agent == wish.by)):
-        return Decision(answer=refusals.not_yours(entry))
+        return Decision(
+            answer=(refusals.NOT_YOURS_AND_BLOCKS if entry.blocks else refusals.NOT_YOURS).refuse(entry=entry)
+        )
     if entry.resolution is not None:
-        return Decision(answer=refusals.already_resolved(entry))
+        return Decision(answer=refusals.ALREADY_RESOLVED.refuse(issue=entry.entry_id, resolution=entry.resolution))
     done = Resolution(how=wish.how, by=wish.by, at=snapshot.now)
     writes = WriteSet(parts=ENTRIES.written((replace(entry, resolution=done),)))
     data = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
@@ -206,7 +208,7 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
 
 def _again(snapshot: Snapshot, known: JournalEntry, content: str, meta: Meta) -> Decision[EntryAdded | Refusal]:
     if known.content != content:
-        return Decision(answer=refusals.key_used(known))
+        return Decision(answer=refusals.KEY_USED.refuse(entry=known))
     left = MOST_ENTRIES - (snapshot.part(ENTRIES) or UNSEEN).count
     return Decision(answer=EntryAdded(entry=known, left=left, blocked_by=meta.blocked_by, repeated=True))
 
@@ -214,12 +216,12 @@ def _again(snapshot: Snapshot, known: JournalEntry, content: str, meta: Meta) ->
 def _why_not(snapshot: Snapshot, meta: Meta, wish: AddEntry) -> Refusal | None:
     seen = snapshot.part(ENTRIES) or UNSEEN
     if meta.status is not RunStatus.RUNNING:
-        return run_over(meta.status)
+        return RUN_OVER.refuse(status=meta.status)
     if not (wish.is_operator or has_part(snapshot, meta, wish.agent, wish.state)):
-        return talk_refusals.no_part(wish.agent)
+        return talk_refusals.NO_PART.refuse(agent_id=wish.agent)
     if seen.count >= MOST_ENTRIES or seen.size >= MOST_BYTES:
-        return refusals.journal_full()
-    return refusals.too_many_blockers() if wish.blocks and not has_room(meta) else None
+        return refusals.JOURNAL_FULL.refuse()
+    return refusals.TOO_MANY_BLOCKERS.refuse() if wish.blocks and not has_room(meta) else None
 
 
 def _renewed(snapshot: Snapshot, doc: StateDoc | None, wish: AddEntry) -> Decision[int | Refusal | None]:

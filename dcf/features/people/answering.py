@@ -18,7 +18,7 @@ from dcf.core.definitions.outputs import TO_PERSON, output_refusal
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import moved_on, run_over, state_terminal
+from dcf.core.documents.refusals import MOVED_ON, RUN_OVER, STATE_TERMINAL
 from dcf.errors import InvalidArgument, StateError
 from dcf.features.people import refusals
 from dcf.features.people.description import REJECT, REJECTED, HumanTask, read_human_task
@@ -136,14 +136,14 @@ def conclusion_of(reply: HumanAnswer, task: HumanTask, epoch: int, now: int) -> 
 def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
     meta, doc = snapshot.existing_meta, snapshot.states[reply.state]
     if reply.epoch is not None and not doc.status.is_terminal and doc.lease.epoch != reply.epoch:
-        return moved_on(reply.state, doc, reply.epoch)
+        return MOVED_ON.refuse(state=reply.state, doc=doc, epoch=reply.epoch)
     asking = asking_of(doc)
     if asking is not None and asking.choice is not None:
         return refusals.already_answered(reply.state, doc, asking)
     if meta.status is not RunStatus.RUNNING:
-        return run_over(meta.status)
+        return RUN_OVER.refuse(status=meta.status)
     if doc.status.is_terminal:
-        return state_terminal(reply.state, doc)
+        return STATE_TERMINAL.refuse(state=reply.state, doc=doc)
     return None if waits_for_person(doc) else refusals.is_no_human_task(reply.state, doc)
 
 
@@ -155,7 +155,7 @@ def waits_for_person(doc: StateDoc) -> bool:
 def _why_not_by(reply: HumanAnswer, doc: StateDoc, asking: Asking, task: HumanTask) -> Refusal | None:
     person = reply.by
     if person.name in task.not_by:
-        return refusals.excluded(reply.state, person.name)
+        return refusals.EXCLUDED.refuse(state=reply.state, person=person.name)
     if person.name not in asking.to.people and person.groups.isdisjoint(asking.to.groups):
         return refusals.not_asked(reply.state, asking, person.name, person.groups)
     return _why_not_by_history(reply, doc, task) if task.excludes_some else None
@@ -165,28 +165,34 @@ def _why_not_by_history(reply: HumanAnswer, doc: StateDoc, task: HumanTask) -> R
     """Refuse a person that an earlier act in the run excludes, by name or by key."""
     person, produced = reply.by, reply.produced
     if produced is None or produced.epoch != doc.lease.epoch:  # it was entered again since the history was read
-        return moved_on(reply.state, doc, 0 if produced is None else produced.epoch)
+        return MOVED_ON.refuse(state=reply.state, doc=doc, epoch=0 if produced is None else produced.epoch)
     same = produced.names.get(person.key or "", frozenset()).intersection(task.not_by)
     if same:
-        return refusals.excluded_by_key(reply.state, min(same))
+        return refusals.EXCLUDED_BY_KEY.refuse(state=reply.state, known_as=min(same))
     by_name, by_key = produced.by.get(person.name), produced.by.get(person.key or "")
     source = by_name or by_key if task.not_by_producers else None
     if source is None:
         return None
-    return refusals.produced_it(reply.state, person.name, source, by_key=by_name is None)
+    subject = f"The key of '{person.name}'" if by_name is None else f"'{person.name}'"
+    return refusals.PRODUCED_IT.refuse(subject=subject, source=source, state=reply.state)
 
 
 def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
     choice = task.choice(reply.choice)
     if choice is None:
-        return refusals.no_such_choice(reply.state, task, reply.choice)
+        offered = ", ".join(choice.name for choice in task.choices)
+        return refusals.NO_SUCH_CHOICE.refuse(state=reply.state, choice=reply.choice, offered=offered)
     if choice.needs_comment and not (reply.comment or "").strip():
-        return refusals.needs_comment(reply.state, reply.choice)
+        return refusals.NEEDS_COMMENT.refuse(state=reply.state, choice=reply.choice)
     must_fit = task.schema is not None and (reply.answer is not None or reply.choice != REJECT)
     flaw = _misfit({} if task.schema is None or not must_fit else task.schema, reply.answer)
     if flaw is None:
         return None
-    return refusals.needs_answer(reply.state) if reply.answer is None else refusals.does_not_fit(reply.state, flaw)
+    return (
+        refusals.NEEDS_ANSWER.refuse(state=reply.state)
+        if reply.answer is None
+        else refusals.DOES_NOT_FIT.refuse(state=reply.state, flaw=flaw)
+    )
 
 
 def _misfit(schema: Mapping[str, Json] | bool, answer: Json) -> str | None:

@@ -19,7 +19,7 @@ from dcf.features.project_files.model import (
     owner_of,
     pieces_of,
 )
-from dcf.features.project_files.refusals import too_many_pieces
+from dcf.features.project_files.refusals import TOO_MANY_PIECES
 from dcf.store.connection.connections import Connections
 from dcf.store.text_index.index import Full, TextIndex
 from dcf.values.records import record
@@ -85,7 +85,7 @@ class ProjectFiles:
     def _put(self, piece: FilePiece, project: str, now: int) -> Refusal | None:
         outcome = self._index.put(as_entry(piece, project, now), replaces="any")
         if isinstance(outcome, Full):
-            return too_many_pieces(outcome.most)
+            return TOO_MANY_PIECES.refuse(most=outcome.most)
         return outcome if isinstance(outcome, Refusal) else None
 
     def _entries(self, project: str) -> Iterator[Hit]:

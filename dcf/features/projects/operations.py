@@ -7,7 +7,7 @@ from dcf.core.listing.cursors import read_time_and_id
 from dcf.errors import UnknownProject
 from dcf.features.projects import rules
 from dcf.features.projects.model import Project, ProjectPut, ProjectWish, place_of
-from dcf.features.projects.refusals import ambiguous_path
+from dcf.features.projects.refusals import AMBIGUOUS_PATH
 from dcf.features.projects.storage import ProjectStore, ProjectUse
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -53,7 +53,7 @@ class Projects:
         place = place_of(path, machine)
         projects = [project_id for project_id in self._store.at(place.path, machine) if within in (None, project_id)]
         if len(projects) > 1:
-            return ambiguous_path(place.path, projects)
+            return AMBIGUOUS_PATH.refuse(path=place.path, count=len(projects), projects=projects)
         if not projects:
             raise UnknownProject(place.path)
         return self.read(projects[0])

@@ -13,7 +13,7 @@ from dcf.features.projects.model import (
     ProjectPut,
     ProjectWish,
 )
-from dcf.features.projects.refusals import path_taken, project_differs, too_many_projects
+from dcf.features.projects.refusals import PATH_TAKEN, PROJECT_DIFFERS, TOO_MANY_PROJECTS
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import byte_length
 from dcf.values.records import replace
@@ -32,14 +32,14 @@ def put(project_found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
     """Return the project as it is to be stored; refuse what would take something from somebody."""
     taken = next((place for place, holder in project_found.holders.items() if holder != wish.project_id), None)
     if taken is not None:
-        return path_taken(taken.path, taken.machine)
+        return PATH_TAKEN.refuse(place=f"{taken.path} on {taken.machine}" if taken.machine else taken.path)
     before = project_found.project
     if before is None:
         return _created(project_found, wish)
     project = _wanted(before, wish)
     replaced = [name for name in _GUARDED if _differs(before, project, name)]
     if replaced and wish.revision != before.revision:
-        return project_differs(before.project_id, before.revision, replaced)
+        return PROJECT_DIFFERS.refuse(project_id=before.project_id, revision=before.revision, fields=replaced)
     if project == before:
         return ProjectPut(project=before, existed=True, changed=False)
     check_sizes(project)
@@ -76,9 +76,9 @@ _GUARDED: Final = ("name", "description", "features", "metadata")
 
 def _created(project_found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
     if project_found.count >= MOST_PROJECTS:
-        return too_many_projects(project_found.count, MOST_PROJECTS, "in all")
+        return TOO_MANY_PROJECTS.refuse(used=project_found.count, limit=MOST_PROJECTS, whose="in all")
     if project_found.own_count >= MOST_OF_ONE:
-        return too_many_projects(project_found.own_count, MOST_OF_ONE, "of yours")
+        return TOO_MANY_PROJECTS.refuse(used=project_found.own_count, limit=MOST_OF_ONE, whose="of yours")
     made = Project(
         project_id=wish.project_id,
         name=wish.name or wish.project_id,

@@ -13,7 +13,7 @@ from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, Write
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind, notice_about, ready_again
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over, unless_holder
+from dcf.core.documents.refusals import RUN_OVER, unless_holder
 from dcf.core.leasing.attention import latest_look
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, release
@@ -176,8 +176,8 @@ def _askees(wish: Ask, meta: Meta) -> Askees:
 def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusal | None:
     questioned = questioned_of(doc)
     if questioned is not None and questioned.count >= MOST_OF_VISIT:
-        return refusals.too_many_questions(state)
-    return refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
+        return refusals.TOO_MANY_QUESTIONS.refuse(state=state)
+    return refusals.QUESTIONS_FULL.refuse() if len(_kept(talk, now)) >= MOST_KEPT else None
 
 
 def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
@@ -223,7 +223,7 @@ def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, quest
     meta, now, talk = snapshot.existing_meta, snapshot.now, snapshot.part(TALK) or NO_TALK
     doc, open_question = snapshot.states[question.state], talk.question(reply.question_id)
     if open_question is None:
-        return Decision(answer=refusals.unknown_question(reply.question_id))
+        return Decision(answer=refusals.UNKNOWN_QUESTION.refuse(question_id=reply.question_id))
     refusal = _unless_open(meta, doc, open_question) or _why_not_this(meta, open_question, reply)
     if refusal is not None:
         return Decision(answer=refusal)
@@ -244,21 +244,26 @@ def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, quest
 
 def _unless_open(meta: Meta, doc: StateDoc, question: Question) -> Refusal | None:
     if question.answer is not None:
-        return refusals.already_answered(question)
+        at = "" if question.answered_at is None else f" at {to_text(question.answered_at)}"
+        return refusals.ALREADY_ANSWERED.refuse(question=question, at=at, answer=question.answer)
     if meta.status is not RunStatus.RUNNING:
-        return run_over(meta.status)
+        return RUN_OVER.refuse(status=meta.status)
     if question.is_given_up:
-        return refusals.given_up(question)
+        return refusals.GIVEN_UP.refuse(question=question)
     questioned = questioned_of(doc)
     is_current = questioned is not None and questioned.waits_for(question.question_id)
-    return refusals.state_moved_on(question, doc) if doc.status.is_terminal or not is_current else None
+    return (
+        refusals.STATE_MOVED_ON.refuse(question=question, doc=doc) if doc.status.is_terminal or not is_current else None
+    )
 
 
 def _why_not_this(meta: Meta, question: Question, reply: QuestionAnswer) -> Refusal | None:
     if not _may_answer(meta, question, reply):
-        return refusals.not_asked(question, opened(question), reply.by)
+        return refusals.NOT_ASKED.refuse(question=question, recipients=opened(question), answerer=reply.by)
     if question.choices and reply.answer not in question.choices:
-        return refusals.no_such_choice(question, reply.answer)
+        return refusals.NO_SUCH_CHOICE.refuse(
+            question=question, answer=reply.answer, offered=", ".join(question.choices)
+        )
     return None
 
 

@@ -28,7 +28,7 @@ from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, Writ
 from dcf.core.documents.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.leasing.attention import latest_look
-from dcf.features.gates.refusals import gated_result
+from dcf.features.gates.refusals import GATED_RESULT
 from dcf.features.growing import refusals as unit_refusals
 from dcf.features.questions import refusals as talk_refusals
 from dcf.values.digest import content_fingerprint
@@ -73,7 +73,7 @@ def correct(
     """Replace the result and the inputs that came from it, or refuse: it is not theirs, or was used."""
     refusal = _why_not(snapshot, wish, definition)
     if refusal is None and definition.is_gated and definition.gates_of(wish.state):
-        refusal = gated_result(wish.state)
+        refusal = GATED_RESULT.refuse(state=wish.state)
     if refusal is None and definition.output_schemas:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_CORRECT)
     if refusal is not None:
@@ -88,7 +88,9 @@ def correct(
     mine = [step for step in before.steps if _concerns(step, wish.state)]
     refusal = next((use for step in mine if (use := _used(snapshot, wish.state, step)) is not None), None)
     if refusal is None and _shape(before, wish.state) != _shape(after, wish.state):
-        refusal = talk_refusals.path_differs(wish.state, _words(before, wish.state), _words(after, wish.state))
+        refusal = talk_refusals.PATH_DIFFERS.refuse(
+            state=wish.state, before=_words(before, wish.state), after=_words(after, wish.state)
+        )
     if refusal is not None:
         return Decision(answer=refusal)
     changes = _changes(snapshot, wish, definition, [step for step in after.steps if _concerns(step, wish.state)])
@@ -113,23 +115,29 @@ def _unless_written(meta: Meta, doc: StateDoc, wish: Correct, definition: Defini
     """Refuse where there is no result of an agent that this caller may correct."""
     here = place_of(definition, wish.state)
     if definition.units is not None:
-        return unit_refusals.grows("correct_result", "Take the unit back with `rewind_unit`, and complete it again.")
+        return unit_refusals.GROWS.refuse(
+            verb="correct_result", advice="Take the unit back with `rewind_unit`, and complete it again."
+        )
     if here is None or not isinstance(here.state, Task) or not here.state.served_by.is_worked:
-        return talk_refusals.not_an_agents(wish.state, doc)
+        return talk_refusals.NOT_AN_AGENTS.refuse(state=wish.state, doc=doc)
     is_running = meta.status is RunStatus.RUNNING
     if doc.lease.is_held_with(wish.token) and is_running and not doc.status.is_terminal:
-        return talk_refusals.still_held(wish.state, doc)
+        return talk_refusals.STILL_HELD.refuse(state=wish.state, doc=doc)
     if doc.status is Status.SUCCEEDED and (wish.token is None or _completed_with(doc, wish.token)):
         return None
-    return talk_refusals.not_completed(wish.state, doc) if is_running else refusals.run_over(meta.status)
+    return (
+        talk_refusals.NOT_COMPLETED.refuse(state=wish.state, doc=doc)
+        if is_running
+        else refusals.RUN_OVER.refuse(status=meta.status)
+    )
 
 
 def _unless_standing(snapshot: Snapshot, meta: Meta, doc: StateDoc, state: str) -> Refusal | None:
     """Refuse where the run, or what is around the state, has ended with the result."""
     if meta.status is not RunStatus.RUNNING:
-        return talk_refusals.run_ended(state, meta.status)
+        return talk_refusals.RUN_ENDED.refuse(state=state, status=meta.status)
     if "/" in state and not _is_live(snapshot, state, doc):
-        return talk_refusals.joined(state, ancestors(state)[-1])
+        return talk_refusals.JOINED.refuse(state=state, owner=ancestors(state)[-1])
     return None
 
 
@@ -201,14 +209,16 @@ def _used(snapshot: Snapshot, state: str, step: Step) -> Refusal | None:
             doc = snapshot.states.get(path)
             epoch = _epoch(snapshot.states[state], state)
             if doc is None or dict(doc.waits_for) != {source or "": epoch}:
-                return talk_refusals.used_by(state, path)
+                return talk_refusals.USED_BY.refuse(state=state, follower=path)
             if doc.attempts or doc.lease.token is not None:
-                return talk_refusals.taken(state, path, doc)
+                owner = doc.lease.owner_agent_id
+                by = "an agent has taken" if owner is None else f"'{owner}' works on"
+                return talk_refusals.TAKEN.refuse(state=state, by=by, follower=path)
             # A retry, also of the whole run, enters it again: with another epoch, and timeouts and a token of its own.
             is_as_entered = doc.status is Status.PENDING and doc.kind is None and doc.lease.epoch == epoch
-            return None if is_as_entered else talk_refusals.used_by(state, path)
+            return None if is_as_entered else talk_refusals.USED_BY.refuse(state=state, follower=path)
         case _:
-            return talk_refusals.used_by(state, str(getattr(step, "path", state)))
+            return talk_refusals.USED_BY.refuse(state=state, follower=getattr(step, "path", state))
 
 
 def _changes(snapshot: Snapshot, wish: Correct, definition: Definition, steps: list[Step]) -> WriteSet:

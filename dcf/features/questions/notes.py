@@ -8,7 +8,7 @@ from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, Write
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind, notice_about
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidArgument
 from dcf.features.journal.model import ENTRIES, UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
@@ -87,11 +87,11 @@ def _entry(snapshot: Snapshot, note: Note, number: int) -> JournalEntry:
 
 def _why_not(snapshot: Snapshot, meta: Meta, note: Note) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
-        return run_over(meta.status)
+        return RUN_OVER.refuse(status=meta.status)
     if not (note.is_operator or has_part(snapshot, meta, note.by, note.state)):
-        return refusals.no_part(note.by)
+        return refusals.NO_PART.refuse(agent_id=note.by)
     talk = snapshot.part(TALK) or NO_TALK
-    return refusals.too_many_notes() if talk.notes >= MOST_NOTES else None
+    return refusals.TOO_MANY_NOTES.refuse() if talk.notes >= MOST_NOTES else None
 
 
 def has_part(snapshot: Snapshot, meta: Meta, agent_id: str, state: str | None) -> bool:

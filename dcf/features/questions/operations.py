@@ -68,7 +68,7 @@ class Talking:
         request = run_request("answer_question", reason, request_id, reply.arguments())
         question = self.talk(workflow_id).question(reply.question_id)
         if question is None:
-            return refusals.unknown_question(reply.question_id)
+            return refusals.UNKNOWN_QUESTION.refuse(question_id=reply.question_id)
         return self._on_state(
             workflow_id, question.state, request, lambda snapshot: asking.answer(snapshot, request, reply, question)
         )

@@ -29,7 +29,7 @@ from dcf.features.schedules.model import (
     is_same,
     new_schedule,
 )
-from dcf.features.schedules.refusals import schedule_exists, schedule_waits, schedule_without_key, too_many_schedules
+from dcf.features.schedules.refusals import SCHEDULE_EXISTS, SCHEDULE_WAITS, SCHEDULE_WITHOUT_KEY, TOO_MANY_SCHEDULES
 from dcf.features.schedules.storage import ScheduleChange, ScheduleFound, ScheduleStore
 from dcf.features.schedules.ticking import Begun, NotBegun, Outcome, PutOff, reason_of
 from dcf.runs.starting import Starting
@@ -95,7 +95,8 @@ class Schedules:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
                 existing = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
                 return ScheduleChange(
-                    answer=existing if is_same(there, made) else schedule_exists(checked.name), is_changed=False
+                    answer=existing if is_same(there, made) else SCHEDULE_EXISTS.refuse(name=checked.name),
+                    is_changed=False,
                 )
             too_many = _too_many(schedule_found, checked.created_by)
             if too_many is not None:
@@ -208,10 +209,13 @@ class Schedules:
         if schedule.created_by != LOCAL:
             caller = self._access.acting(schedule.created_by)
             if caller is None:
-                return NotBegun(why=schedule_without_key(schedule.name), stops=True)
+                return NotBegun(why=SCHEDULE_WITHOUT_KEY.refuse(name=schedule.name), stops=True)
             account = caller.account
         if account is not None and account.over:
-            return PutOff(why=schedule_waits(account), for_s=max(1.0, account.wait_s))
+            return PutOff(
+                why=SCHEDULE_WAITS.refuse(over=account.over, retry_after_s=account.wait_s),
+                for_s=max(1.0, account.wait_s),
+            )
         with authored_by(schedule.created_by, account):
             entry = self._starting.resolve(schedule.workflow, schedule.project)
             wish = _wish(schedule, entry.definition, schedule.run_at(intent.tick), schedule.created_by)
@@ -279,9 +283,9 @@ def _settling(
 
 def _too_many(schedule_found: ScheduleFound, author: str) -> Refusal | None:
     if schedule_found.count >= MOST_SCHEDULES:
-        return too_many_schedules(schedule_found.count, MOST_SCHEDULES, "in all")
+        return TOO_MANY_SCHEDULES.refuse(used=schedule_found.count, limit=MOST_SCHEDULES, whose="in all")
     if author != LOCAL and schedule_found.own_count >= MOST_OF_ONE:
-        return too_many_schedules(schedule_found.own_count, MOST_OF_ONE, "of this key")
+        return TOO_MANY_SCHEDULES.refuse(used=schedule_found.own_count, limit=MOST_OF_ONE, whose="of this key")
     return None
 
 

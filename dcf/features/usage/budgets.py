@@ -6,7 +6,7 @@ from typing import Final
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
-from dcf.core.documents.refusals import run_over
+from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.documents.usage import changed_budget
 from dcf.core.lifecycle.blocking import Unblocked, unblock
 from dcf.features.journal.model import ENTRIES, UNSEEN, Resolution
@@ -26,7 +26,7 @@ def set_budget(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Jso
     meta, now = snapshot.meta, snapshot.now
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
-        return Decision(answer=run_over(meta.status))
+        return Decision(answer=RUN_OVER.refuse(status=meta.status))
     budget = changed_budget(meta.budget, change)
     written = None if budget is None else budget.as_json()
     reached = None if budget is None else budget.reached(snapshot.usage or {})

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dcf.core.access.provenance import mark_of_input
 from dcf.core.completing.updates import Update
-from dcf.core.completing.waiting_refusals import task_token_unknown
+from dcf.core.completing.waiting_refusals import TASK_TOKEN_UNKNOWN
 from dcf.core.definitions.briefs import brief_of
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Leased, Updated
@@ -128,7 +128,7 @@ class Offers:
         """Let the lease last as long again."""
         agent = self._genuine(token)
         if agent is None:
-            return task_token_unknown()
+            return TASK_TOKEN_UNKNOWN.refuse()
         renewal = Renew(state=token.state, token=token.lease_token, ttl_s=agent.lease_ttl_s, reject_if_expired=False)
         answer = self._as_holder(agent, token, lambda: self._plane.renew(token.workflow_id, renewal))
         if isinstance(answer, Refusal):
@@ -149,7 +149,7 @@ class Offers:
     def _end(self, token: WorkToken, status: Status, **result: Any) -> Operated:
         agent = self._genuine(token)
         if agent is None:
-            return task_token_unknown()
+            return TASK_TOKEN_UNKNOWN.refuse()
         update_request = Update(
             state=token.state, token=token.lease_token, owner=token.agent_id, status=status, **result
         )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Final
 
-from dcf.core.completing.waiting_refusals import task_token_outdated, task_token_used
+from dcf.core.completing.waiting_refusals import TASK_TOKEN_OUTDATED, TASK_TOKEN_USED
 from dcf.core.documents.answers import AlreadyCompleted, Updated
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
@@ -129,7 +129,7 @@ def answered(state: str, answer: Updated | Refusal) -> RunAnswer | Refusal:
 def in_words_of_tokens(state: str, refusal: Refusal) -> Refusal:
     """Return the refusal of a write or a lease as one of the task token."""
     if isinstance(refusal, AlreadyCompleted):
-        return task_token_used(state)
+        return TASK_TOKEN_USED.refuse(state=state)
     if refusal.code in _OVER or refusal.code == "conflict":
-        return task_token_outdated(state, "the work was taken back, or the state has ended")
+        return TASK_TOKEN_OUTDATED.refuse(state=state, why="the work was taken back, or the state has ended")
     return refusal

@@ -25,7 +25,7 @@ from dcf.core.access.model import (
     write_key,
 )
 from dcf.core.access.quotas import DEFAULTS, Account, Amount, Quotas, with_own
-from dcf.core.completing.waiting_refusals import starts_nothing
+from dcf.core.completing.waiting_refusals import STARTS_NOTHING
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store.access.lease_secret import LeaseSecret
 from dcf.store.connection.connections import Connections
@@ -278,7 +278,7 @@ class AccessKeys:
         document, now = self._documents.read(keys.access_key(key_id))
         record = None if document is None else read_key(document)
         if record is None or record.standing(now) != "active" or Scope.PLAN not in record.scopes:
-            return starts_nothing(name)
+            return STARTS_NOTHING.refuse(name=name)
         return Account(key_id=key_id, quotas=with_own(self._quotas, record.quotas))
 
     def holds(self, caller: Caller) -> bool:

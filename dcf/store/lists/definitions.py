@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 from dcf.core.access.model import LOCAL
 from dcf.core.definitions.model import Definition
-from dcf.core.documents.refusals import definition_differs, quota_exceeded
+from dcf.core.documents.refusals import DEFINITION_DIFFERS, quota_exceeded
 from dcf.core.lifecycle.starting import Reference
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
@@ -253,6 +253,8 @@ def _refusal(definition: Definition, reply: Reply) -> Refusal | None:
     if not reply:
         return None
     if reply[0] == _OTHER:
-        return definition_differs(definition.name, definition.version or "", reply[1].decode(), definition.sha256)
+        return DEFINITION_DIFFERS.refuse(
+            name=definition.name, version=definition.version or "", stored=reply[1].decode(), sent=definition.sha256
+        )
     quota, used, limit = reply
     return quota_exceeded(quota.decode(), int(used), int(limit))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from dcf.core.access.model import Scope
 from dcf.core.documents.answers import Leased, NothingReady, StateRefusal, Updated
 from dcf.core.documents.codec import write_lease
-from dcf.core.documents.refusals import nothing_ready
+from dcf.core.documents.refusals import NOTHING_READY
 from dcf.core.leasing import lease
 from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
@@ -147,7 +147,7 @@ def claim_ready_state(
     )
     answer = _claim(on, workflow_id, wish, has_token=lease_token is not None)
     if isinstance(answer, NothingReady):
-        answer = nothing_ready(answer.examined)
+        answer = NOTHING_READY.refuse(examined=answer.examined)
     if isinstance(answer, Refusal):
         return RefusedWith(answer, _held(answer))
     first, *others = (_with_input(on, workflow_id, leased) for leased in (answer, *answer.others))

@@ -10,7 +10,7 @@ from dcf.core.documents.answers import Created, Linked
 from dcf.core.documents.codec import read_state, write_state
 from dcf.core.documents.model import Lease, RunStatus, ScopeBounds, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
-from dcf.core.documents.refusals import run_request_id_used
+from dcf.core.documents.refusals import RUN_REQUEST_ID_USED
 from dcf.core.lifecycle.reopening import BranchPlace, Plan, plan
 from dcf.core.lifecycle.repeating import Rerun, link, repeated
 from dcf.core.lifecycle.retrying import Halt, retry, unless_lost, unless_retryable
@@ -76,7 +76,7 @@ def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused(ch
     assert again.answer.existed
     other = replace(wish, **change)
     refused = start(run.snapshot(), Start(wish=other, request=request_to_start(other, "once")))
-    assert (refused.answer, refused.changes) == (run_request_id_used(), None)
+    assert (refused.answer, refused.changes) == (RUN_REQUEST_ID_USED.refuse(), None)
 
 
 @rows(
