@@ -5,6 +5,7 @@ is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 from dcf.asl.surroundings import KeptSignal
@@ -29,7 +30,7 @@ class Entry:
     """
 
     raw: Json
-    variables: Mapping[str, Json]
+    variables: Mapping[str, Json] = field(default_factory=dict)
     entered_at: str
     retries: tuple[int, ...] = ()
     item: tuple[int, Json] | None = None

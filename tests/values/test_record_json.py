@@ -266,3 +266,44 @@ def _calls(run: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count - 1  # the function itself
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A record that counts only if it is whole, with a pair and a count."""
+
+    name: str
+    at: int
+    pair: tuple[int, Json] | None = None
+    most: int = 1
+    marks: "tuple[Mark, ...]" = ()
+
+
+MARKS: RecordCodec[Mark] = RecordCodec(
+    Mark,
+    rare="pair most marks",
+    counts="most",
+    whole=True,
+    codecs={"marks": RecordCodec(Mark, "name at", whole=True)},
+)
+
+
+def test_rare_members_are_left_out_where_they_have_the_default() -> None:
+    assert MARKS.write(Mark(name="a", at=1)) == {"name": "a", "at": 1}
+    inner = Mark(name="b", at=2)
+    mark = Mark(name="a", at=1, pair=(0, "x"), most=2, marks=(inner,))
+    written = {"name": "a", "at": 1, "pair": [0, "x"], "most": 2, "marks": [{"name": "b", "at": 2}]}
+    assert MARKS.write(mark) == written
+    assert MARKS.read(written) == mark
+
+
+@rows("document", [None, [], {}, {"name": "a"}, {"at": 1}, {"name": 1, "at": 1}, {"name": "a", "at": "1"}], ids=str)
+def test_a_whole_reader_returns_none_without_a_member_that_has_no_default(document: Json) -> None:
+    assert MARKS.read(document) is None
+    inside = MARKS.read({"name": "a", "at": 1, "marks": [document, {"name": "b", "at": 2}]})
+    assert inside == Mark(name="a", at=1, marks=(Mark(name="b", at=2),))
+
+
+@rows("member", [{"pair": [1]}, {"pair": {}}, {"pair": [1, 2, 3]}, {"most": 0}, {"most": 0.5}, {"marks": {}}], ids=str)
+def test_a_pair_of_another_length_and_a_count_of_0_are_damaged(member: dict[str, Json]) -> None:
+    assert MARKS.read({"name": "a", "at": 1, **member}) == Mark(name="a", at=1)

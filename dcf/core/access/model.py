@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
+from typing import Final
 
 from dcf.core.access.quotas import Account, Amount
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 
 SECRET_BYTES = 32
@@ -166,37 +167,6 @@ def why_refused(text: str, record: ApiKey | None, now: int) -> str:
     return record.standing(now) if compare_digest(digest_of(text), record.digest) else "wrong"
 
 
-def write_key(key: ApiKey) -> dict[str, Json]:
-    """Write the stored document of a key."""
-    return {
-        "key_id": key.key_id,
-        "digest": key.digest,
-        "scopes": [str(scope) for scope in key.scopes],
-        "agent_id": key.agent_id,
-        "label": key.label,
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-        "quotas": dict(key.quotas),
-        "groups": list(key.groups),
-        **({} if key.profile is None else {"profile": key.profile}),
-        "project": key.project,
-    }
-
-
-def read_key(document: Mapping[str, Json]) -> ApiKey:
-    """Read the stored document of a key."""
-    return ApiKey(
-        key_id=document["key_id"],
-        digest=document["digest"],
-        scopes=tuple(map(Scope, document["scopes"])),
-        agent_id=document["agent_id"],
-        label=document["label"],
-        created_at=document["created_at"],
-        expires_at=document["expires_at"],
-        revoked_at=document["revoked_at"],
-        quotas=document.get("quotas", {}),  # keys of older versions have none
-        groups=tuple(document.get("groups", ())),
-        profile=document.get("profile"),
-        project=document.get("project"),
-    )
+_KEY: Final = RecordCodec(ApiKey, rare="profile", strict=True, added="quotas groups project")
+write_key: Final = _KEY.write
+read_key: Final = _KEY.read

@@ -15,6 +15,7 @@ from dcf.asl.tasks.gates import Gate
 from dcf.core.definitions.model import Definition
 from dcf.values.json_paths import MISSING, Missing
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import AsJson, json_method
 from dcf.values.records import record, replace
 
 
@@ -34,15 +35,11 @@ class Brief:
     resource: str | None = None
     is_invocation: bool = False
 
-    def as_json(self) -> dict[str, Json]:
-        """Return the parts that are not empty."""
-        brief: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
-        brief |= {} if self.output_schema is None else {"output_schema": self.output_schema}
-        brief |= {"errors": list(self.errors)} if self.errors else {}
-        brief |= {} if self.resource is None else {"resource": self.resource}
-        brief |= {"is_invocation": True} if self.is_invocation else {}
-        brief |= {"gates": [gate.as_json() for gate in self.gates]} if self.gates else {}
-        return brief | ({"skills": list(self.skills)} if self.skills else {})
+    as_json = json_method(
+        "instructions output_schema errors resource is_invocation gates skills",
+        left_out="defaults",
+        codecs={"gates": AsJson},
+    )
 
 
 NOTHING: Final = Brief()

@@ -1,15 +1,15 @@
-"""Converts records to JSON documents and back.
+"""Converts records to JSON documents and back. It must not decide about runs.
 
 The reader is tolerant: `done` means succeeded, a lease without a readable expiry counts as expired, unknown fields are
-kept. The writer always writes one form. It must not decide about runs.
+kept. The writer always writes one form. The JSON follows from the types of the records, with two exceptions. In a
+receipt, the usual status depends on the operation and is left out. `Meta` is a selection of fields that is only read.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
-from operator import attrgetter
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
-from dcf.asl.steps import Tolerance
+from dcf.asl.steps import Entry
 from dcf.core.documents.attached import ATTACHED
 from dcf.core.documents.model import (
     DEFAULT_MAX_ATTEMPTS,
@@ -23,32 +23,64 @@ from dcf.core.documents.model import (
     Status,
 )
 from dcf.core.documents.parents import read_parent
-from dcf.core.documents.parking import read_parked
+from dcf.core.documents.parking import Parked
 from dcf.core.documents.stored_values import count_of, object_of
 from dcf.core.documents.usage import stored_budget
 from dcf.core.leasing.blockers import read_blockers
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, dump, load
+from dcf.values.record_json.codec import RecordCodec
+from dcf.values.records import replace
 
-_COMMON_FIELDS = frozenset(
-    {"status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "last"}
+_TIMES: Final = "started_at finished_at not_before deadline"
+_COMMON: Final = "status attempts lease started_at finished_at last_error waits_for"
+_RARE: Final = "kind not_before delay_s deadline timeout_s heartbeat_s scope_epoch scope visit parked"
+_LAST: Final = "claim reminders start_reminders retries tries_from logged corrections"
+_COUNTS: Final = "delay_s timeout_s heartbeat_s scope_epoch visit"
+_NAMED: Final = {"kind": "type"}
+_COMMON_FIELDS: Final = frozenset({*_COMMON.split(), "last"})
+_STATE_FIELDS: Final = _COMMON_FIELDS | {_NAMED.get(name, name) for name in _RARE.split()}
+
+_lease: Final = partial(RecordCodec, Lease, times="ts expires_at", rare="awaits_sign key", counts="ttl_s")
+_HELD: Final = "token owner_agent_id ts ttl_s"
+_STORED_LEASE: Final = _lease()
+_ENDED_LEASE: Final = _lease(f"{_HELD} expires_at awaits_sign", left_out="none")
+_READ_LEASE: Final = _lease(f"{_HELD} expires_at awaits_sign key")
+_SHOWN_LEASE: Final = _lease(f"{_HELD} epoch expires_at awaits_sign")
+write_lease: Final = _SHOWN_LEASE.write
+"""Writes a lease with its token. Only the store and the lease's holder may see the result."""
+
+_SCOPE: Final = RecordCodec(
+    ScopeBounds,
+    "size concurrency tolerance.count tolerance.percentage done",
+    named={"tolerance.count": "tolerated_count", "tolerance.percentage": "tolerated_percentage"},
+    rare="tolerance.count tolerance.percentage done",
+    counts="concurrency",
 )
-_RARE_FIELDS = frozenset(
-    {
-        *("type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit"),
-        "parked",
-    }
+_PARKED: Final = RecordCodec(Parked, times="until since", rare="account", whole=True)
+
+
+def _state(attributes: str, lease: RecordCodec[Lease], rare: str = _RARE) -> RecordCodec[StateDoc]:
+    codecs = {"lease": lease, "scope": _SCOPE, "parked": _PARKED}
+    return RecordCodec(StateDoc, attributes, named=_NAMED, times=_TIMES, rare=rare, counts=_COUNTS, codecs=codecs)
+
+
+_OPEN: Final = _state(f"**extra {_COMMON} {_RARE}", _STORED_LEASE)
+_SHOWN: Final = _state(f"**extra {_COMMON} {_RARE}", _SHOWN_LEASE)
+_ENDED: Final = _state(
+    f"**extra {_COMMON.removesuffix(' waits_for')} {_RARE}",
+    _ENDED_LEASE,
+    rare=f"started_at finished_at last_error {_RARE}",
 )
-_STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
+_READ: Final = _state(f"attempts last_error waits_for {_LAST}", _READ_LEASE)
+_READ_RARE: Final = _state(f"attempts last_error waits_for {_LAST} {_RARE}", _READ_LEASE)
+_WRITE_LAST: Final = RecordCodec(StateDoc, _LAST, left_out="defaults").write
 
-_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged", "corrections")
-
-_rare_of = attrgetter("kind", *(_RARE_FIELDS - {"type"}), "attached")
-_NOTHING_RARE = (*(None for _ in _RARE_FIELDS), ())
-_holder_of = attrgetter("token", "owner_agent_id", "ts", "ttl_s", "expires_at")
-_NO_HOLDER = (None,) * 5
-_last_of = attrgetter("receipt", "claim", *_COUNTERS)
-_NOTHING_LAST = (None, None, *(0 for _ in _COUNTERS))
+_ENTRY_RARE: Final = "variables retries item silent"
+_ENTRY: Final = RecordCodec(Entry, f"raw entered_at {_ENTRY_RARE}", rare=_ENTRY_RARE)
+write_entry: Final = _ENTRY.write
+"""Writes what was recorded when a state was entered, for use when it is left."""
+read_entry: Final = _ENTRY.read
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
@@ -70,28 +102,14 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
     Of an ended state, empty fields are left out. The string then also has `waits_for` (`w`), and the epoch if it is not
     the time of its start.
     """
-    if doc.status.is_terminal:
-        return _write_ended(doc)
-    written = show_state(doc)
-    if doc.lease.key is not None:
-        written["lease"] = {**written["lease"], "key": doc.lease.key}
+    written = (_ENDED if doc.status.is_terminal else _OPEN).write(doc)
     written["last"] = dump(_write_last(doc))
-    return written
+    return _with_attached(written, doc) if doc.attached else written
 
 
 def show_state(doc: StateDoc) -> dict[str, Json]:
     """Write a state document for readers: whole, whether the state is open or has ended, and without the receipt."""
-    written = {
-        **doc.extra,
-        "status": str(doc.status),
-        "attempts": doc.attempts,
-        "lease": write_lease(doc.lease),
-        "started_at": _text(doc.started_at),
-        "finished_at": _text(doc.finished_at),
-        "last_error": doc.last_error,
-        "waits_for": dict(doc.waits_for),
-    }
-    return written | _write_rare(doc)
+    return _with_attached(_SHOWN.write(doc), doc)
 
 
 def whole_state(document: dict[str, Json]) -> dict[str, Json]:
@@ -103,18 +121,6 @@ def whole_state(document: dict[str, Json]) -> dict[str, Json]:
     return {**shown, **document} | ({"lease": {**shown["lease"], **lease}} if isinstance(lease, dict) else {})
 
 
-def write_lease(lease: Lease) -> dict[str, Json]:
-    """Write a lease with its token. Only the store and the lease's holder may see the result."""
-    return {
-        "token": lease.token,
-        "owner_agent_id": lease.owner_agent_id,
-        "ts": _text(lease.ts),
-        "ttl_s": lease.ttl_s,
-        "epoch": lease.epoch,
-        "expires_at": _text(lease.expires_at),
-    } | ({"awaits_sign": True} if lease.awaits_sign else {})
-
-
 def read_state(document: Json) -> StateDoc:
     """Read a state document from the store. Fields that an operator broke get their defaults."""
     fields = object_of(document)
@@ -123,17 +129,15 @@ def read_state(document: Json) -> StateDoc:
         from_text(fields.get("started_at")),
         from_text(fields.get("finished_at")),
     )
-    waits_for = fields.get("waits_for") if "waits_for" in fields else last.get("w")
-    return StateDoc(
+    is_common = fields.keys() <= _COMMON_FIELDS
+    return (_READ if is_common else _READ_RARE).read(
+        {"waits_for": last.get("w"), **fields, **last},
         status=_STATUSES.get(_string(fields.get("status")) or "", Status.PENDING),
-        attempts=count_of(fields.get("attempts")),
-        lease=_lease(fields.get("lease"), last.get("epoch", started_at)),
+        lease=_read_lease(fields.get("lease"), last.get("epoch", started_at)),
         started_at=started_at,
         finished_at=finished_at,
-        last_error=_string(fields.get("last_error")),
-        waits_for={name: count_of(epoch) for name, epoch in object_of(waits_for).items()},
-        **_read_last(last, finished_at),
-        **({} if fields.keys() <= _COMMON_FIELDS else _read_rare(fields)),
+        receipt=_last_receipt(last, finished_at),
+        **({} if is_common else _read_unknown(fields)),
     )
 
 
@@ -220,64 +224,16 @@ def read_assignment(value: Json) -> tuple[str, ...]:
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
 
-def _lease(document: Json, epoch: Json) -> Lease:
+def _read_lease(document: Json, epoch: Json) -> Lease:
     """Read a lease; `epoch` is that of an ended state, which is in `last`, or else the time of its start."""
     fields = object_of(document)
-    ts, ttl_s = from_text(fields.get("ts")), count_of(fields.get("ttl_s")) or None
-    expires_at = from_text(fields.get("expires_at"))
-    if expires_at is None and ts is not None and ttl_s is not None:
-        expires_at = ts + ttl_s * SECOND
-    return Lease(
-        token=_string(fields.get("token")),
-        owner_agent_id=_string(fields.get("owner_agent_id")),
-        ts=ts,
-        ttl_s=ttl_s,
-        epoch=count_of(fields.get("epoch", epoch)),
-        expires_at=expires_at,
-        awaits_sign=fields.get("awaits_sign") is True,
-        key=_string(fields.get("key")),
-    )
+    lease = _READ_LEASE.read(fields, epoch=count_of(fields.get("epoch", epoch)))
+    if lease.expires_at is None and lease.ts is not None and lease.ttl_s is not None:
+        return replace(lease, expires_at=lease.ts + lease.ttl_s * SECOND)
+    return lease
 
 
-def _write_ended(doc: StateDoc) -> dict[str, Json]:
-    last = _write_last(doc)
-    if doc.lease.epoch != (doc.started_at or 0):
-        last["epoch"] = doc.lease.epoch
-    if doc.waits_for:
-        last["w"] = dict(doc.waits_for)
-    written: dict[str, Json] = {
-        **doc.extra,
-        "status": str(doc.status),
-        "attempts": doc.attempts,
-        "lease": {} if _holder_of(doc.lease) == _NO_HOLDER else _present({**write_lease(doc.lease), "epoch": None}),
-    }
-    if doc.started_at is not None:
-        written["started_at"] = to_text(doc.started_at)
-    if doc.finished_at is not None:
-        written["finished_at"] = to_text(doc.finished_at)
-    if doc.last_error is not None:
-        written["last_error"] = doc.last_error
-    written["last"] = dump(last)
-    return written | _write_rare(doc)
-
-
-def _write_rare(doc: StateDoc) -> dict[str, Json]:
-    """Write the fields that few states have."""
-    if _rare_of(doc) == _NOTHING_RARE:
-        return {}
-    rare: dict[str, Json] = {
-        "type": doc.kind,
-        "not_before": _text(doc.not_before),
-        "delay_s": doc.delay_s,
-        "deadline": _text(doc.deadline),
-        "timeout_s": doc.timeout_s,
-        "heartbeat_s": doc.heartbeat_s,
-        "scope_epoch": doc.scope_epoch,
-        "scope": None if doc.scope is None else _write_scope(doc.scope),
-        "visit": doc.visit,
-        "parked": None if doc.parked is None else doc.parked.as_json(),
-    }
-    written = _present(rare)
+def _with_attached(written: dict[str, Json], doc: StateDoc) -> dict[str, Json]:
     for value in doc.attached:
         written[value.field] = value.as_json()
     return written
@@ -287,67 +243,27 @@ def _present(fields: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
-    written: dict[str, Json] = {"size": scope.size, "concurrency": scope.concurrency}
-    tolerance = scope.tolerance
-    rare = {
-        "tolerated_count": tolerance.count,
-        "tolerated_percentage": tolerance.percentage,
-        "done": [list(done_range) for done_range in scope.done] or None,
-    }
-    return written | {name: value for name, value in rare.items() if value is not None}
-
-
-def _read_scope(document: Json) -> ScopeBounds | None:
-    if not isinstance(document, dict):
-        return None
-    return ScopeBounds(
-        size=count_of(document.get("size")),
-        concurrency=count_of(document.get("concurrency")) or 1,
-        tolerance=Tolerance(count=document.get("tolerated_count"), percentage=document.get("tolerated_percentage")),
-        done=tuple((count_of(first), count_of(last)) for first, last in document.get("done") or ()),
-    )
-
-
 def _write_last(doc: StateDoc) -> dict[str, Json]:
     """Write the last receipt (`r`) and the counters. The time of a receipt is left out where it is that of the end."""
-    if _last_of(doc) == _NOTHING_LAST:
-        return {}
-    receipt = None if doc.receipt is None else write_receipt(doc.receipt)
-    if receipt is not None and receipt["at"] == doc.finished_at:
-        del receipt["at"]
-    return _present(
-        {
-            "r": receipt,
-            "claim": doc.claim,
-            "reminders": doc.reminders or None,
-            "start_reminders": doc.start_reminders or None,
-            "retries": doc.retries or None,
-            "tries_from": doc.tries_from or None,
-            "logged": doc.logged or None,
-            "corrections": doc.corrections or None,
-        }
-    )
+    last = _WRITE_LAST(doc)
+    if doc.receipt is not None:
+        last["r"] = write_receipt(doc.receipt)
+        if doc.receipt.at == doc.finished_at:
+            del last["r"]["at"]
+    if doc.status.is_terminal:
+        if doc.lease.epoch != (doc.started_at or 0):
+            last["epoch"] = doc.lease.epoch
+        if doc.waits_for:
+            last["w"] = dict(doc.waits_for)
+    return last
 
 
-def _read_rare(document: dict[str, Any]) -> dict[str, Any]:
-    """Read the fields that few states have, by field name, and keep unknown ones."""
+def _read_unknown(document: dict[str, Any]) -> dict[str, Any]:
+    """Read the values of capabilities, and keep the fields that no code reads."""
     attached = [value for kind in ATTACHED.kinds if (value := kind.read(document.get(kind.field))) is not None]
     known = _STATE_FIELDS | ATTACHED.fields
-    return {
-        "not_before": from_text(document.get("not_before")),
-        "delay_s": count_of(document.get("delay_s")) or None,
-        "kind": _string(document.get("type")),
-        "deadline": from_text(document.get("deadline")),
-        "timeout_s": count_of(document.get("timeout_s")) or None,
-        "heartbeat_s": count_of(document.get("heartbeat_s")) or None,
-        "scope_epoch": count_of(document.get("scope_epoch")) or None,
-        "scope": _read_scope(document.get("scope")),
-        "visit": count_of(document.get("visit")) or None,
-        "parked": read_parked(document.get("parked")),
-        "attached": tuple(attached),
-        "extra": {name: value for name, value in document.items() if name not in known},
-    }
+    extra = {name: value for name, value in document.items() if name not in known}
+    return {"attached": tuple(attached), "extra": extra}
 
 
 def _last(text: Json) -> dict[str, Any]:
@@ -358,21 +274,20 @@ def _last(text: Json) -> dict[str, Any]:
         return {}
 
 
-def _read_last(document: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
-    """Read the last receipt and the counters that are not zero, by field name.
+def _last_receipt(document: Mapping[str, Any], finished_at: int | None) -> Receipt | None:
+    """Read the last receipt.
 
     Earlier versions had a long name for the receipt, and the first ones a receipt for each operation.
     """
-    receipt = document["r"] if "r" in document else document.get("receipt", _first_receipt(document))
-    if isinstance(receipt, dict):
-        receipt = {"at": finished_at, **receipt}
-    counters = {name: count_of(document[name]) for name in _COUNTERS if name in document}
-    return {"receipt": read_receipt(receipt), "claim": _string(document.get("claim")), **counters}
+    receipt = document.get("r") or document.get("receipt")
+    if receipt is None and not document.keys().isdisjoint(_OPERATIONS):
+        receipt = _first_receipt(document)
+    return read_receipt({"at": finished_at, **receipt}) if isinstance(receipt, dict) else None
 
 
 def _first_receipt(last: Mapping[str, Any]) -> Json:
     """Return the receipt that the first versions wrote, of the end of the state if there is one; None without any."""
-    receipts = ((operation.value, last.get(operation.value)) for operation in Operation)
+    receipts = ((operation, last.get(operation)) for operation in _OPERATIONS)
     return next(({"op": operation, **receipt} for operation, receipt in receipts if isinstance(receipt, dict)), None)
 
 
@@ -387,8 +302,3 @@ def _one_or_more(value: Json) -> tuple[str, ...]:
 
 def _string(value: Json) -> str | None:
     return value if isinstance(value, str) else None
-
-
-@lru_cache(maxsize=1024)
-def _text(micros: int | None) -> str | None:
-    return None if micros is None else to_text(micros)

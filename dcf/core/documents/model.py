@@ -150,7 +150,7 @@ class ScopeBounds:
     """
 
     size: int
-    concurrency: int
+    concurrency: int = 1
     tolerance: Tolerance = field(default_factory=Tolerance)
     done: tuple[tuple[int, int], ...] = ()
 

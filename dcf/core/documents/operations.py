@@ -15,6 +15,7 @@ from dcf.core.documents.refusals import RUN_REQUEST_ID_USED
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -105,14 +106,7 @@ def decided_once(decide: D) -> D:
     return cast("D", decided)
 
 
-def write_run_receipt(receipt: RunReceipt) -> dict[str, Json]:
-    """Write the stored receipt of a request about a run."""
-    return {"of": receipt.content, "at": receipt.at, "answer": dict(receipt.answer)}
-
-
-def read_run_receipt(document: Json) -> RunReceipt | None:
-    """Read what `write_run_receipt` wrote; None for anything else."""
-    match document:
-        case {"of": str(content), "at": int(at), "answer": dict(answer)}:
-            return RunReceipt(content=content, at=at, answer=answer)
-    return None
+_RECEIPT: Final = RecordCodec(RunReceipt, named={"content": "of"}, whole=True)
+write_run_receipt: Final = _RECEIPT.write
+read_run_receipt: Final[Callable[[Json], RunReceipt | None]] = _RECEIPT.read
+"""Reads the stored receipt of a request about a run; None for anything else."""

@@ -1,8 +1,10 @@
 """The parent of a child run, as the field `parent` of its meta document describes it. Data only."""
 
+from collections.abc import Callable
 from typing import Final
 
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 
 MOST_DEPTH: Final = 10
@@ -27,14 +29,8 @@ class Parent:
         """True if the parent's state ends when the child does."""
         return self.how in SYNC
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as the meta document has it."""
-        return {"run": self.run, "state": self.state, "epoch": self.epoch, "how": self.how, "depth": self.depth}
+    as_json = json_method()
 
 
-def read_parent(document: Json) -> Parent | None:
-    """Read the field; None if the run has no parent."""
-    match document:
-        case {"run": str(run), "state": str(state), "epoch": int(epoch), "how": str(how), "depth": int(depth)}:
-            return Parent(run=run, state=state, epoch=epoch, how=how, depth=depth)
-    return None
+read_parent: Final[Callable[[Json], Parent | None]] = RecordCodec(Parent, whole=True).read
+"""Reads the field; None if the run has no parent."""

@@ -5,8 +5,8 @@ A provider said "not before". The lease has ended, the attempt is not counted, a
 
 from typing import Final
 
-from dcf.values.instants import SECOND, from_text, to_text
-from dcf.values.json_text import Json
+from dcf.values.instants import SECOND
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 LONGEST_S: Final = 8 * 86_400
@@ -31,11 +31,7 @@ class Parked:
     seconds: int = 0
     account: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Write it for the store and for readers."""
-        times = {"until": to_text(self.until), "since": to_text(self.since)}
-        account = {} if self.account is None else {"account": self.account}
-        return {**times, "kind": self.kind, "by": self.by, "count": self.count, "seconds": self.seconds, **account}
+    as_json = json_method(times="until since", rare="account")
 
 
 def parked_after(
@@ -45,22 +41,3 @@ def parked_after(
     seconds = -(-(until - now) // SECOND)
     count, sum_s = (0, 0) if before is None else (before.count, before.seconds)
     return Parked(until=until, since=now, kind=kind, by=by, count=count + 1, seconds=sum_s + seconds, account=account)
-
-
-def read_parked(document: Json) -> Parked | None:
-    """Read the record; None if there is none, or no usable one."""
-    if not isinstance(document, dict):
-        return None
-    until, since = from_text(document.get("until")), from_text(document.get("since"))
-    if until is None or since is None:
-        return None
-    count, seconds, by, account = (document.get(name) for name in ("count", "seconds", "by", "account"))
-    return Parked(
-        until=until,
-        since=since,
-        kind=str(document.get("kind") or TOLD),
-        by=by if isinstance(by, str) else None,
-        count=count if isinstance(count, int) else 1,
-        seconds=seconds if isinstance(seconds, int) else 0,
-        account=account if isinstance(account, str) else None,
-    )

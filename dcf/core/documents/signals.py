@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Final
 
 from dcf.asl.surroundings import KeptSignal
-from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 
 MOST_KEPT: Final = 100
@@ -53,36 +53,10 @@ class Signals:
 NO_SIGNALS: Final = Signals()
 
 
-def write_signals(signals: Signals) -> dict[str, Json]:
-    """Write the document."""
-    stored_signals: list[Json] = [
-        {"number": signal.number, "name": signal.name, "at": to_text(signal.at), "payload": signal.payload}
-        for signal in signals.kept
-    ]
-    return {"received": signals.received, "waits": signals.waits, "kept": stored_signals}
+_SIGNALS: Final = RecordCodec(Signals, codecs={"kept": RecordCodec(KeptSignal, times="at", whole=True)}, whole=True)
+write_signals: Final = _SIGNALS.write
 
 
 def read_signals(document: Json) -> Signals:
     """Read the document; invalid entries are left out."""
-    members = document if isinstance(document, dict) else {}
-    stored_signals = members.get("kept")
-    return Signals(
-        received=_count(members.get("received")),
-        waits=_count(members.get("waits")),
-        kept=tuple(
-            signal
-            for signal in map(_signal, stored_signals if isinstance(stored_signals, list) else ())
-            if signal is not None
-        ),
-    )
-
-
-def _signal(document: Json) -> KeptSignal | None:
-    match document:
-        case {"number": int(number), "name": str(name), "payload": payload}:
-            return KeptSignal(number=number, name=name, payload=payload, at=from_text(document.get("at")) or 0)
-    return None
-
-
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) else 0
+    return _SIGNALS.read(document)

@@ -9,10 +9,10 @@ a budget blocks a run in the transaction that finds the reason. The issue itself
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
-from dcf.values.records import record
+from dcf.values.record_json.codec import RecordCodec
+from dcf.values.records import record, replace
 from dcf.values.text_pieces import clip
 
 MOST_BLOCKERS: Final = 20
@@ -48,12 +48,15 @@ class Blocker:
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON, as the meta document has it."""
-        return {"issue": self.issue, "text": clip(self.text, LONGEST_BLOCKER), "since": to_text(self.since)}
+        return _BLOCKER.write(replace(self, text=clip(self.text, LONGEST_BLOCKER)))
+
+
+_BLOCKER: Final = RecordCodec(Blocker, times="since", whole=True)
 
 
 def read_blockers(document: Json) -> tuple[Blocker, ...]:
     """Read `blocked_by` of a meta document; invalid entries are dropped."""
-    return tuple(_read(document)) if isinstance(document, list) else ()
+    return tuple(filter(None, map(_BLOCKER.read, document))) if isinstance(document, list) else ()
 
 
 def write_blockers(blockers: Iterable[Blocker]) -> Json:
@@ -77,10 +80,3 @@ def listed_word(row: Mapping[str, Json]) -> str:
     """Return the word for a run by its line in the list of runs: what holds it up, else its status."""
     marks = (name for name in ("paused", "blocked", "stuck") if row.get(name))
     return next(marks, str(row["status"]))
-
-
-def _read(document: list[Json]) -> Iterable[Blocker]:
-    for entry in document:
-        match entry:
-            case {"issue": str(issue), "text": str(text), "since": since}:
-                yield Blocker(issue=issue, text=text, since=from_text(since) or 0)

@@ -11,6 +11,7 @@ from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.stored_values import object_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 
 
@@ -23,10 +24,10 @@ class Dismissed:
     deleted: bool
     error: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as the audit record has it."""
-        return {"state": self.state, "agent_id": self.agent_id, "deleted": self.deleted, "error": self.error}
+    as_json = json_method()
 
+
+_DISMISSED: Final = RecordCodec(Dismissed, strict=True, added="error")
 
 NONE_TO_DELETE: Final[Mapping[str, Json]] = {"to_delete": 0, "deleted": 0, "delete_errors": 0}
 """The counts of a run whose agents are not to be deleted."""
@@ -38,7 +39,7 @@ UNCOUNTED: Final[Mapping[str, Json]] = dict.fromkeys(NONE_TO_DELETE)
 def read_dismissed(audit: Mapping[str, Json]) -> tuple[Dismissed, ...]:
     """Return the agents that an audit record names."""
     listed: Any = object_of(audit.get("agents")).get("each")
-    return tuple(_read(agent) for agent in listed or ())
+    return tuple(map(_DISMISSED.read, listed or ()))
 
 
 def is_counted(audit: Mapping[str, Json]) -> bool:
@@ -75,9 +76,3 @@ def _counts(each: Sequence[Dismissed]) -> dict[str, Json]:
 
 def _uncounted(audit: Mapping[str, Json], error: str) -> dict[str, Json]:
     return {**object_of(audit.get("agents")), "error": error}
-
-
-def _read(agent: Mapping[str, Any]) -> Dismissed:
-    return Dismissed(
-        state=agent["state"], agent_id=agent["agent_id"], deleted=agent["deleted"], error=agent.get("error")
-    )

@@ -19,6 +19,7 @@ from dcf.core.leasing.blockers import is_blocked
 from dcf.core.listing.cursors import read_time_and_id
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 LONGEST_PAGE: Final = 1000
@@ -192,9 +193,7 @@ class Counts:
     stuck: int = 0
     by_status: Mapping[str, int] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {"runs": self.runs, "stuck": self.stuck, **self.by_status}
+    as_json = json_method("runs stuck **by_status")
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,10 @@
 """The result of a reconciliation of the lists across runs, and the trouble that made Redis reject a write. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Self
 
 from dcf.errors import DcfError, StoreUnavailable
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 
@@ -35,12 +34,4 @@ class SweepResult:
     repaired: bool
     trouble: Trouble | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "at": self.at,
-            "missing": dict(self.missing),
-            "dangling": dict(self.dangling),
-            "repaired": self.repaired,
-            "trouble": None if self.trouble is None else asdict(self.trouble),
-        }
+    as_json = json_method()

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core.definitions.scopes import with_scopes
-from dcf.core.documents import codec, entry_codec
+from dcf.core.documents import codec
 from dcf.core.documents.decision import OtherRun, ReadSet, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
@@ -221,7 +221,7 @@ def _entries(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand
         # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
         plain = {path: _plain(text) for path, text in replies.present(inputs).items()}
         entry_texts = replies.present(entries).items()
-        return plain | {path: entry_codec.read_entry(entry) for path, entry in entry_texts if entry is not None}
+        return plain | {path: codec.read_entry(entry) for path, entry in entry_texts if entry is not None}
 
     return understand
 
@@ -236,7 +236,7 @@ def _scopes(request: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     def understand(replies: Replies) -> dict[str, StateInput]:
         effective: dict[str, Json] = dict.fromkeys(inputs) | replies.present(inputs)
         stored = {
-            path: entry_codec.read_entry(entry) for path, entry in replies.present(entries).items() if entry is not None
+            path: codec.read_entry(entry) for path, entry in replies.present(entries).items() if entry is not None
         }
         return {
             path: StateInput(entry=stored.get(path) or _plain(value), effective=value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from dcf.core.documents import codec, entry_codec
+from dcf.core.documents import codec
 from dcf.core.documents.decision import Event, Notice, Packed, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.documents.operations import write_run_receipt
@@ -191,7 +191,7 @@ def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> N
     for path, state_input in inputs.items():
         packet.documents[run.input(path)] = dump_bytes(state_input.effective)
         if state_input.must_keep_entry:
-            packet.documents[run.entry(path)] = dump_bytes(entry_codec.write_entry(state_input.entry))
+            packet.documents[run.entry(path)] = dump_bytes(codec.write_entry(state_input.entry))
         elif state_input.revisits:
             # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
             packet.documents[run.entry(path)] = b"null"

@@ -24,9 +24,10 @@ class RecordCodec(Generic[R]):
     `attributes` are those of the record in the order of the JSON, all fields by default. `people.groups` is an
     attribute of a record in it, `**facts` the members of a mapping. `named` are the names that differ in the JSON. The
     integers in `times` are text there. `codecs` write and read attributes, by their names: each has the methods of a
-    codec.
+    codec. The attributes in `rare` are left out where they have the field's default.
 
-    The reader is lenient: what is damaged has the field's default, or else is empty. With `strict` it raises KeyError,
+    The reader is lenient: what is damaged has the field's default, or else is empty; so is 0 for those in `counts`. A
+    `whole` one returns None if a member is damaged that has no default. With `strict` it raises KeyError,
     TypeError or ValueError where something is missing, and does not look at plain values. Documents of older versions
     lack the attributes in `added`. Records inside are written and read the same way.
     """
@@ -40,11 +41,15 @@ class RecordCodec(Generic[R]):
         times: str = "",
         left_out: LeftOut = "nothing",
         codecs: Mapping[str, Any] = _NOTHING,
+        rare: str = "",
+        counts: str = "",
         strict: bool = False,
+        whole: bool = False,
         added: str = "",
         shown: bool = False,
     ) -> None:
-        self._kind, self._strict, self._shown = kind, strict, shown
+        self._kind, self._strict, self._whole, self._shown = kind, strict, whole, shown
+        self._rare, self._counts = rare, counts
         self._attributes, self._named, self._times, self._left_out = attributes, named, times, left_out
         self._codecs, self._added = codecs, added
         # A partial is called without a call of Python.
@@ -71,12 +76,18 @@ class RecordCodec(Generic[R]):
             self._attributes.split(),
             named=self._named,
             times=frozenset(self._times.split()),
+            rare=frozenset(self._rare.split()),
+            counts=frozenset(self._counts.split()),
             added=frozenset(self._added.split()),
             left_out=self._left_out,
             codecs=self._codecs,
             nested=self._nested,
         )
-        source, names = writing(members) if name == "write" else reading(self._kind, members, strict=self._strict)
+        source, names = (
+            writing(members)
+            if name == "write"
+            else reading(self._kind, members, strict=self._strict, whole=self._whole)
+        )
         # nosemgrep: nothing-of-a-caller-is-executed - the text is made of names of our own fields
         exec(source, names)  # noqa: S102 - the names of our own fields
         method: Callable[..., Any] = names[name]
@@ -90,7 +101,10 @@ class RecordCodec(Generic[R]):
             kind,
             times=self._times,
             left_out=self._left_out,
+            rare=self._rare,
+            counts=self._counts,
             strict=self._strict,
+            whole=self._whole,
             added=self._added,
             shown=self._shown,
         )
@@ -112,12 +126,13 @@ def json_method(
     times: str = "",
     left_out: LeftOut = "nothing",
     codecs: Mapping[str, Any] = _NOTHING,
+    rare: str = "",
 ) -> Callable[[Any], dict[str, Json]]:
     """Return the method `as_json` of a record, by which readers see it. The arguments are those of `RecordCodec`."""
 
     def as_json(self: Any) -> dict[str, Json]:
         codec = RecordCodec(
-            type(self), attributes, named=named, times=times, left_out=left_out, codecs=codecs, shown=True
+            type(self), attributes, named=named, times=times, left_out=left_out, codecs=codecs, rare=rare, shown=True
         )
         written: dict[str, Json] = codec.write(self)
         type(self).as_json = codec.write.func  # what was compiled takes the place of this function
@@ -126,4 +141,4 @@ def json_method(
     return as_json
 
 
-__all__ = ["RecordCodec", "json_method"]
+__all__ = ["AsJson", "RecordCodec", "json_method"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from types import NoneType, UnionType
 from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -24,6 +24,7 @@ class Member:
     hint: Any
     default: Any
     is_time: bool
+    is_count: bool
     left_out: str
     is_spread: bool
     is_read: bool
@@ -56,6 +57,8 @@ def members_of(
     *,
     named: Mapping[str, str],
     times: frozenset[str],
+    rare: frozenset[str],
+    counts: frozenset[str],
     added: frozenset[str],
     left_out: str,
     **others: Any,
@@ -72,9 +75,10 @@ def members_of(
                 hint=hint,
                 default=default,
                 is_time=attribute in times,
+                is_count=attribute in counts,
                 is_spread=spelled.startswith(SPREAD),
-                left_out=left_out,
-                is_optional=left_out != "nothing" or attribute in added,
+                left_out="defaults" if attribute in rare else left_out,
+                is_optional=left_out != "nothing" or attribute in rare | added,
                 is_read=is_field and not spelled.startswith(SPREAD),
                 **others,
             )
@@ -94,8 +98,12 @@ def _looked_up(kind: type[Any], attribute: str) -> tuple[Any, Any, bool]:
             hint, is_field = get_type_hints(getattr(kind, name).fget)["return"], False
             default = () if is_container(hint) else None if plain_type(hint)[1] else MISSING
         else:
-            hint, default = get_type_hints(kind)[name], _default(field)
+            hint, default = _hints(kind)[name], _default(field)
     return hint, default, is_field
+
+
+_hints: Final[Callable[[Any], Mapping[str, Any]]] = cache(get_type_hints)
+"""Returns the types of the fields of a record: several codecs of a large record ask for them."""
 
 
 def _default(field: "Field[Any]") -> Any:
@@ -104,7 +112,7 @@ def _default(field: "Field[Any]") -> Any:
 
 def kind_at(kind: type[Any], name: str) -> type[Any]:
     """Return the type of the record in a field of another."""
-    inner: type[Any] = plain_type(get_type_hints(kind)[name])[0]
+    inner: type[Any] = plain_type(_hints(kind)[name])[0]
     return inner
 
 
@@ -119,6 +127,11 @@ def plain_type(hint: Any) -> tuple[Any, bool]:
 def is_container(hint: Any) -> bool:
     """Return True for lists, mappings and the like."""
     return is_kind_of(get_origin(plain_type(hint)[0]), Collection)
+
+
+def is_fixed(hint: Any) -> bool:
+    """Return True for tuples of a fixed length. Their items are plain values."""
+    return get_origin(hint) is tuple and Ellipsis not in get_args(hint)
 
 
 def is_kind_of(origin: Any, kind: type[Any]) -> bool:

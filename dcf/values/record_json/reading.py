@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
 
 from dcf.values.instants import from_text
-from dcf.values.record_json.members import Member, is_kind_of, is_record, kind_at, plain_type
+from dcf.values.record_json.members import Member, is_fixed, is_kind_of, is_record, kind_at, plain_type
 
 _EMPTY: Final = {str: "''", int: "0", bool: "False"}
 _NAMES: Final[Mapping[str, Any]] = {
@@ -23,7 +23,7 @@ _NAMES: Final[Mapping[str, Any]] = {
 }
 
 
-def reading(kind: type[Any], members: Sequence[Member], *, strict: bool) -> tuple[str, dict[str, Any]]:
+def reading(kind: type[Any], members: Sequence[Member], *, strict: bool, whole: bool) -> tuple[str, dict[str, Any]]:
     """Return the source of the function `read`, and what its names mean."""
     names = dict(_NAMES)
     lines = ["def read(d, **others):"]
@@ -32,7 +32,7 @@ def reading(kind: type[Any], members: Sequence[Member], *, strict: bool) -> tupl
     values: dict[str, str] = {}
     for number, member in enumerate(item for item in members if item.is_read):
         values[member.attribute] = f"a_{number}"
-        reader = _Reader(member, names, strict=strict)
+        reader = _Reader(member, names, strict=strict, whole=whole)
         lines += [f"    {line}" for line in reader.lines(f"a_{number}", f"default_{number}")]
     made = _made(kind, "", values, names)
     return "\n".join([*lines, f"    return {made.removesuffix(')')}, **others)", ""]), names
@@ -53,8 +53,8 @@ def _made(kind: type[Any], path: str, values: Mapping[str, str], names: dict[str
 class _Reader:
     """Makes the expressions that read one member."""
 
-    def __init__(self, member: Member, names: dict[str, Any], *, strict: bool) -> None:
-        self._member, self._names, self._strict = member, names, strict
+    def __init__(self, member: Member, names: dict[str, Any], *, strict: bool, whole: bool) -> None:
+        self._member, self._names, self._strict, self._whole = member, names, strict, whole
 
     def lines(self, variable: str, default_name: str) -> list[str]:
         """Return the lines that set a variable to the member's value."""
@@ -62,8 +62,10 @@ class _Reader:
         hint, optional = plain_type(member.hint)
         default = self._default(default_name)
         if not self._strict:
-            empty = default or ("None" if optional else self._empty(hint))
-            return [f"v = d.get({name})", f"{variable} = {self._lenient(hint, 'v', empty, 0)}"]
+            is_needed = self._whole and default is None and not optional
+            empty = default or ("None" if optional or is_needed else self._empty(hint))
+            lines = [f"v = d.get({name})", f"{variable} = {self._lenient(hint, 'v', empty, 0)}"]
+            return [*lines, f"if {variable} is None: return None"] if is_needed else lines
         strict = self._strictly(member.hint, "v", 0)
         if default is None or not member.is_optional:
             return [f"v = d[{name}]", f"{variable} = {strict}"]
@@ -93,6 +95,8 @@ class _Reader:
         origin, inner = get_origin(hint), get_args(hint)
         if is_kind_of(origin, Mapping):
             return f"({self._lenient_mapping(inner[1], value, depth)} if {value}.__class__ is dict else {empty})"
+        if is_fixed(hint):
+            return f"(tuple({value}) if {value}.__class__ is list and len({value}) == {len(inner)} else {empty})"
         if is_kind_of(origin, Sequence):
             item = f"x{depth}"
             read, condition = self._lenient_item(inner[0], item, depth + 1)
@@ -116,6 +120,8 @@ class _Reader:
 
     def _lenient_item(self, hint: Any, item: str, depth: int) -> tuple[str, str]:
         """Return the expression of an item of a list, and the condition under which it is kept."""
+        if is_record(hint) and self._whole:
+            return f"y{depth}", f" if (y{depth} := {self._nested(hint)}.read({item})) is not None"
         if is_record(hint):
             return f"{self._nested(hint)}.read({item})", f" if {item}.__class__ is dict"
         if is_kind_of(get_origin(hint), Mapping):
@@ -128,7 +134,8 @@ class _Reader:
         if self._member.is_time:
             return f"from_text({value})" if empty == "None" else f"(from_text({value}) or {empty})"
         if hint is int:
-            return f"(int({value}) if {value}.__class__ in numbers and 0 <= {value} <= largest else {empty})"
+            least = 1 if self._member.is_count else 0
+            return f"(int({value}) if {value}.__class__ in numbers and {least} <= {value} <= largest else {empty})"
         if hint in (str, bool):
             return f"({value} if {value}.__class__ is {hint.__name__} else {empty})"
         if isinstance(hint, type) and issubclass(hint, Enum):
@@ -151,7 +158,7 @@ class _Reader:
             read = self._strictly(inner[1], item, depth + 1)
             return value if read == item else f"{{{key}: {read} for {key}, {item} in {value}.items()}}"
         if is_kind_of(origin, Sequence):
-            read = self._strictly(inner[0], item, depth + 1)
+            read = item if is_fixed(hint) else self._strictly(inner[0], item, depth + 1)
             value = f"({value} or ())" if self._member.left_out != "nothing" else value
             return f"tuple({value})" if read == item else f"tuple([{read} for {item} in {value}])"
         if is_record(hint) or self._member.has_codec:

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, get_args, get_origin
 
 from dcf.values.instants import to_text
-from dcf.values.record_json.members import Member, is_kind_of, is_record, plain_type
+from dcf.values.record_json.members import Member, is_fixed, is_kind_of, is_record, plain_type
 
 
 def writing(members: Sequence[Member]) -> tuple[str, dict[str, Any]]:
@@ -15,8 +15,10 @@ def writing(members: Sequence[Member]) -> tuple[str, dict[str, Any]]:
     for number, member in enumerate(members):
         condition, writer = member.condition, _Writer(member, names)
         if member.is_spread:
-            condition = " if v is not None" if member.left_out in ("none", "empty") else ""
-            lines.append(f"    d.update({{k: v for k, v in r.{member.attribute}.items(){condition}}})")
+            spread = f"r.{member.attribute}"
+            if member.left_out in ("none", "empty"):
+                spread = f"{{k: v for k, v in {spread}.items() if v is not None}}"
+            lines.append(f"    d.update({spread})")
         elif condition is None:
             lines.append(f"    d[{member.name!r}] = {writer.expression(member.hint, f'r.{member.attribute}')}")
         else:
@@ -47,6 +49,8 @@ class _Writer:
         if is_kind_of(origin, Mapping):
             written = self.expression(inner[1], item, depth + 1)
             return f"dict({value})" if written == item else f"{{{key}: {written} for {key}, {item} in {value}.items()}}"
+        if is_fixed(hint):
+            return f"list({value})"
         if is_kind_of(origin, Sequence):
             written = self.expression(inner[0], item, depth + 1)
             return f"list({value})" if written == item else f"[{written} for {item} in {value}]"
