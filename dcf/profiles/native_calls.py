@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from dcf.profiles.profile import Native, NotDone
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 
 
 class Tolerated(AbstractContextManager[None, bool]):
@@ -47,15 +47,10 @@ async def add_entry(
         workflow_id=run,
         kind=kind,
         text=text,
-        details_json=None if details is None else present(details),
+        details_json=None if details is None else without_nulls(details),
         agent_id=agent or native.agent(),
         **more,
     )
-
-
-def present(members: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the members that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
 
 
 async def decide(

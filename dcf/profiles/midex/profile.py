@@ -22,10 +22,10 @@ from dcf.profiles.midex.members import MEMBERS, add_members, agents_of, as_stran
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
 from dcf.profiles.midex.words import ADVICE, INCOMPLETE, PENDING, STEP_FAILED, WORDS, check_move, execution_state, step
-from dcf.profiles.native_calls import Tolerated, add_entry, present
+from dcf.profiles.native_calls import Tolerated, add_entry
 from dcf.profiles.own_words import in_words
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 
 _BOX: Final = Toolbox()
 _LONGEST_UNIT: Final = 80
@@ -43,7 +43,7 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
         "open_run",
         name=args.workflow_name,
         workflow_id=str(uuid4()),
-        input_json=present(run_input),
+        input_json=without_nulls(run_input),
         project=project,
         planner_agent_id=native.agent(),
         tags_json=[TAG],

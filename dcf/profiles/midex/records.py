@@ -10,9 +10,9 @@ from dcf.profiles.midex.content import contract_of, known_project, project_at_nu
 from dcf.profiles.midex.contracts import LAYERS, check_contract
 from dcf.profiles.midex.late_logs import is_line, read_line, store_line
 from dcf.profiles.midex.words import project_number
-from dcf.profiles.native_calls import Tolerated, add_entry, listed, present
+from dcf.profiles.native_calls import Tolerated, add_entry, listed
 from dcf.profiles.profile import Native, NotDone, Toolbox
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 
 BOX: Final = Toolbox()
 _LOGGED: Final = "log:"
@@ -51,7 +51,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
     except NotDone as refused:
         if refused.failure.code != "run_over":
             raise
-        line = {"text": args.message, "details": present(details)}
+        line = {"text": args.message, "details": without_nulls(details)}
         return _log(args.execution_id, await store_line(native, args.execution_id, key, line))
     earlier = [entry async for entry in _entries(native, args.execution_id) if entry.get("key") == key]
     return _log(args.execution_id, earlier[0])

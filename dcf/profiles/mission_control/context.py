@@ -26,9 +26,9 @@ from dcf.profiles.mission_control.words import (
     run_status,
     task_status,
 )
-from dcf.profiles.native_calls import add_entry, listed, present
+from dcf.profiles.native_calls import add_entry, listed
 from dcf.profiles.profile import Native, refuse
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 from dcf.values.records import record
 
 Entry = Mapping[str, Json]
@@ -132,7 +132,7 @@ async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
 async def note(native: Native, run: str, phase: str, key: str, text: str, details: Mapping[str, Json]) -> Entry:
     """Write one of these entries, once."""
     added = await add_entry(native, run, "note", text, details, state=phase, key=f"{key}{phase}")
-    return {"key": f"{key}{phase}", "at": added["at"], "details": present(details)}
+    return {"key": f"{key}{phase}", "at": added["at"], "details": without_nulls(details)}
 
 
 def _notes(entries: Iterable[Entry], phase: str) -> dict[str, Entry]:

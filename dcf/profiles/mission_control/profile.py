@@ -32,9 +32,9 @@ from dcf.profiles.mission_control.words import (
     run_status,
     tokens_of,
 )
-from dcf.profiles.native_calls import add_entry, present
+from dcf.profiles.native_calls import add_entry
 from dcf.profiles.profile import Failure, Native, Profile, Toolbox, refuse
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, dump, without_nulls
 
 _BOX: Final = Toolbox()
 _PHASES: Final = {"simple": 2, "standard": 3, "complex": 4}
@@ -327,7 +327,7 @@ async def _log(
     run, name = place_of(task_id, "task_id")
     task = growing_runs.in_group(await read_unit(native, run, name), "task", "task_id")
     agent = native.agent(task.holder or task.input("agent_name"))
-    key = digest_of(kind, name, str(task.attempts), text, dump(present(details)))
+    key = digest_of(kind, name, str(task.attempts), text, dump(without_nulls(details)))
     more: dict[str, Json] = {"blocks": True} if blocks else {}
     added = await add_entry(native, run, kind, text, details, agent, state=name, key=key, **more)
     if not task.has_ended and added.get("leased_until") is None:

@@ -8,9 +8,8 @@ from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
 from dcf.profiles.mission_control.calls import StartTaskCall
 from dcf.profiles.mission_control.plans import areas_of, goal_of, planned
 from dcf.profiles.mission_control.words import number_of, task_status
-from dcf.profiles.native_calls import present
 from dcf.profiles.profile import refuse
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, without_nulls
 
 _LONGEST_NAME: Final = 200
 _MOST_NAMED: Final = 10
@@ -71,7 +70,7 @@ def unit_of(read: Grown, args: StartTaskCall, phase: RunUnit, name: str, parent:
         "areas": list[Json](args.areas or areas_of(plan, args.agent_name)),
         "claim": True,
     }
-    return present(unit)
+    return without_nulls(unit)
 
 
 def in_progress(read: Grown, phase: str) -> str:

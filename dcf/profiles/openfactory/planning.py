@@ -9,10 +9,10 @@ from typing import Final
 
 from dcf.asl.syntax.briefs import MAX_INSTRUCTIONS
 from dcf.profiles.ids import digest_of, place_of, slug_of
-from dcf.profiles.native_calls import Tolerated, present
+from dcf.profiles.native_calls import Tolerated
 from dcf.profiles.openfactory.calls import CreateFeatureCall, CreateWorkOrderCall
 from dcf.profiles.profile import Native, refuse
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, dump, without_nulls
 
 _NAME: Final = "work-orders"
 _MOST_RUNS: Final = 100
@@ -41,7 +41,7 @@ async def create_order(native: Native, args: CreateWorkOrderCall) -> tuple[str, 
         "input": _given(args),
         "gates": [_review(args)] if args.reviewer_ids else None,
     }
-    units.append(present(unit))
+    units.append(without_nulls(unit))
     await native.call("add_units", workflow_id=run, units=list[Json](units), reason="create_work_order")
     return run, name
 
