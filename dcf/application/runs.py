@@ -3,6 +3,8 @@
 from dcf.asl.expressions.confinement import limit_children
 from dcf.core.lifecycle.retention import RetentionPolicy
 from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
+from dcf.features.accounts.admission_operations import AccountAdmissions
+from dcf.features.accounts.storage import AccountStore
 from dcf.features.children.operations import Children
 from dcf.features.retention.operations import Retention
 from dcf.features.retention.storage import Deletion
@@ -57,6 +59,7 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
     items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
     plane = ControlPlane(store, index, items)
     plane.limits = WorkLimiting(WorkLimits(connections))
+    plane.admitting.admissions = AccountAdmissions(AccountStore(connections))
     keys = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
     definitions = KeptDefinitions(connections, wait_replicas=replicas)
     starting = Starting(plane.transactions, plane.follow_ups, definitions)

@@ -14,7 +14,7 @@ Offer = TypeVar("Offer")
 CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "questions": ("capability", "run_offers", "verbs", "correction_verbs"),
     "growing": ("capability", "run_offers", "verbs"),
-    "accounts": ("verbs", "turn_verbs"),
+    "accounts": ("run_offers", "verbs", "turn_verbs"),
     "traces": (),
     "export": (),
     "external": ("verbs", "callback_verbs"),

@@ -3,7 +3,10 @@
 Every process that reads or writes runs, or delivers notifications, imports this module before its first call.
 """
 
+from dcf.features.accounts.billing_operations import AccountBills
 from dcf.features.installed import offers
+from dcf.features.usage.bill_storage import BILLS
 from dcf.runs.offers import RunOffer, install
 
 install(offers("run_offers", RunOffer))
+BILLS.install(AccountBills)

@@ -25,7 +25,7 @@ from dcf.hosting.turns import TurnLimits, carried_out
 from dcf.telemetry import tracing
 from dcf.values.records import record
 from dcf.worker import ToolCaller, Work, Worker
-from dcf.worker.context import TaskContext
+from dcf.worker.context import TaskContext, settle_turn
 from dcf.worker.loop import LOOP
 from dcf.worker.observer import Witness
 
@@ -80,7 +80,7 @@ class AgentHost:
                 self._assign(agent)
 
     def _assign(self, agent: HostedAgent) -> None:
-        answer = self._tools.call("assign_account", agent_id=agent.profile.name, account=agent.account)
+        answer = self._tools.call("assign_account", agent_id=agent.profile.name, account=agent.account, hosted=True)
         if answer.get("code") != "ok":
             problem = f"Agent {agent.profile.name} does not get the account {agent.account}: {answer.get('error')}"
             raise InvalidArgument(problem, str(answer.get("hint") or "Correct the file."))
@@ -139,7 +139,7 @@ class AgentHost:
         reserving: Reserving = UNRESERVED
         if agent.account:
             use = AccountUse(account=agent.account, estimate_tokens=agent.estimate_tokens)
-            reserving = AccountTurns(self._tools, use, work)
+            reserving = AccountTurns(self._tools, use, work, partial(settle_turn, context))
         handler = self._handlers[agent.profile.name]
         return await carried_out(work, _opening(agent, skills, context), handler, limits, reserving)
 

@@ -1,4 +1,4 @@
-"""Reserves each turn of an agent that has an account before it starts, and settles it after.
+"""Reserves each turn of an agent that has an account before it starts, and has it settled with the result of its state.
 
 While the account is closed the turn does not start: the state is parked until the account says when to ask again. A
 turn that meets a limit reports it before anything else, so that the other agents of the account stop. An agent without
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from dcf.core.documents.usage import UsageReport, read_report
+from dcf.core.documents.usage import BilledTurn, UsageReport, read_report
 from dcf.errors import DcfError
 from dcf.hosting.protocol import AgentLimited, AgentTool, AgentTools, AgentWork, Json, TaskFailed, ToolResult
 from dcf.jitter import JITTER
@@ -76,16 +76,25 @@ class AccountUse:
 class AccountTurns:
     """The turns of one lease. Each has a reservation of its own, since each is billed."""
 
-    def __init__(self, tools: ToolCaller, use: AccountUse, work: AgentWork) -> None:
+    def __init__(
+        self, tools: ToolCaller, use: AccountUse, work: AgentWork, settle_turn: Callable[[BilledTurn], None]
+    ) -> None:
         self._tools = tools
         self._use = use
         self._work = work
+        self._settle_turn = settle_turn
         self._turns = 0
+        self._accepted: tuple[str, _Meter] | None = None
 
     async def carried(self, tools: Opening, turn: Callable[[Opening], Awaitable[Answer]]) -> Answer:
-        """Reserve the turn, carry it out, and settle it, whatever becomes of it."""
+        """Reserve the turn and carry it out. The last one that is accepted is settled with the result of the state.
+
+        Every other is settled here. A turn may be settled twice: a bill has the totals of its turn.
+        """
         self._turns += 1
         name = f"{self._work.idempotency_key}-{self._work.epoch}-{self._turns}"
+        if self._accepted is not None:
+            await self._settle(*self._accepted, is_accepted=True)
         await self._reserve(name)
         meter = _Meter(self._work.agent.model)
         signs = asyncio.ensure_future(self._give_signs(name, meter))
@@ -99,7 +108,8 @@ class AccountTurns:
                 raise limit from None
             raise
         signs.cancel()
-        await self._settle(name, meter, is_accepted=True)
+        self._accepted = (name, meter)
+        self._settle_turn(BilledTurn(account=self._use.account, reservation=name, usage=meter.total()))
         return answer
 
     async def _reserve(self, name: str) -> None:
@@ -204,10 +214,11 @@ class _Meter:
 
     def as_json(self) -> dict[str, Json] | None:
         """Return it as it is reported; None if nothing was."""
-        if self._used == UsageReport():
-            return None
-        model = self._used.model or self._model or None
-        return replace(self._used, model=model).as_json()
+        return None if self._used == UsageReport() else self.total().as_json()
+
+    def total(self) -> UsageReport:
+        """Return the usage, of the model of the agent if the turn told none."""
+        return replace(self._used, model=self._used.model or self._model or None)
 
 
 class _Metered:

@@ -7,7 +7,6 @@ the work that remains. States are given by name or, inside Parallel and Map, by 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import TypeVar
 
 from dcf import metrics
@@ -20,17 +19,20 @@ from dcf.core.completing.updates import Update
 from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
-from dcf.core.documents import receipts
 from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.usage import BilledTurn
 from dcf.core.extensions import EXTENSIONS, Ending
 from dcf.core.leasing import attention, healing, lease
 from dcf.core.leasing.extensions import LEASING
+from dcf.core.leasing.limit_refusals import account_closed_to
+from dcf.core.leasing.lost_leases import LostLease
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
+from dcf.runs.admitting import UNNAMED, Admitting
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
@@ -47,7 +49,6 @@ Answer = TypeVar("Answer")
 Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, Update)
 
 _ALL = 1_000_000
-_usage_of = attrgetter("usage")
 _NO_ITEMS = NoItems()
 
 _ENDINGS: Mapping[str, Ending] = {
@@ -65,7 +66,7 @@ class ControlPlane:
     """
 
     limits: LeaseLimits | None = None
-    after_usage: Callable[[str], object] | None = None
+    after_usage: Callable[[str, Sequence[BilledTurn]], object] | None = None
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
@@ -73,6 +74,7 @@ class ControlPlane:
         self.transactions = Transactions(store)
         self.follow_ups = FollowUps(self.transactions, items)
         self.operations = Operations(self.transactions, self.follow_ups)
+        self.admitting = Admitting(self.transactions, self.follow_ups, self._end_by_itself)
         self._claims = Claims(self.transactions, self._acquire)
         self._known = KnownReady()
 
@@ -143,6 +145,7 @@ class ControlPlane:
 
     def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         """Grant the lease on a state, or refuse it."""
+        request = replace(request, closed=self.admitting.closure(request.owner))
         if self.limits is None or not self.limits.are_any:
             return self._acquire(workflow_id, request)
         placed = replace(request, state=self.path(workflow_id, request.state))
@@ -151,12 +154,7 @@ class ControlPlane:
 
     def _acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         path = self.path(workflow_id, request.state)
-        used_before = ((path, receipts.token_key(request.token)),)
-        reads = ReadSet(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
-        decide = partial(lease.acquire, request=_at(path, request))
-        done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
-        self.follow_ups.deliver(workflow_id, done)
-        answer = done.answer
+        answer = self.admitting.acquire(workflow_id, path, request)
         if metrics.current is not None and isinstance(answer, Refusal):
             metrics.current.refused(answer.code)
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
@@ -182,6 +180,9 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
+        closed = None if wish.only_held else self.admitting.closure(wish.owner)
+        if closed is not None:
+            return account_closed_to(closed)
         if wish.only_held or self.limits is None or not self.limits.are_any:
             return self._claims.claim(workflow_id, wish)
         project = self.transactions.run(workflow_id).project
@@ -197,6 +198,7 @@ class ControlPlane:
 
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
         """
+        requests = self.admitting.unless_closed(workflow_id, requests)
         if self.limits is None or requests[-1].claim_ttl_s is None or not self.limits.are_any:
             return self._update_all(workflow_id, requests)
         project, claim = self.transactions.run(workflow_id).project, partial(self.claim, workflow_id)
@@ -227,8 +229,8 @@ class ControlPlane:
             ahead=lambda run, answers: needs.to_update_next(run.definition, query, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
-        if self.after_usage is not None and any(map(_usage_of, query)):
-            self.after_usage(workflow_id)
+        if self.after_usage is not None and (reports := [update.usage for update in query if update.usage is not None]):
+            self.after_usage(workflow_id, [report.turn for report in reports if report.turn is not None])
         return self._followed_up(workflow_id, query, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
@@ -248,8 +250,15 @@ class ControlPlane:
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
         reads = ReadSet(states=with_scopes([path]), timers=(path,), parts=LEASING.look_reads)
-        decide = self.transactions.if_read(workflow_id, path, lambda snapshot: attention.look(fenced(snapshot), path))
-        answer = self._store.transact(workflow_id, reads, decide)
+
+        def looked(excusable: Mapping[str, str]) -> LostLease | Owed:
+            decide = self.transactions.if_read(
+                workflow_id, path, lambda snapshot: attention.look(fenced(snapshot), path, excusable)
+            )
+            return self._store.transact(workflow_id, reads, decide)
+
+        answer = self.admitting.judged(workflow_id, looked)
+        assert not isinstance(answer, LostLease), UNNAMED
         fired = answer.fired or ""
         ending = EXTENSIONS.endings.get(fired) or _ENDINGS.get(fired)
         if ending is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from dcf.errors import DcfError, InvalidArgument
 from dcf.telemetry import surroundings
 from dcf.values.json_text import Json, parse
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.worker.context import TaskContext, idempotency_key_of
 from dcf.worker.functions import TaskPlan
 from dcf.worker.invocations import answer_of_lambda, payload_of
@@ -27,7 +27,7 @@ from dcf.worker.results import USAGE, Result, failed, sendable, succeeded
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from dcf.core.documents.usage import UsageReport
+    from dcf.core.documents.usage import BilledTurn, UsageReport
     from dcf.worker.loop import TaskLoop
 
 log = logging.getLogger(__name__)
@@ -250,6 +250,13 @@ class TaskCall:
         """Add this to what the call used up."""
         with _ADDING:
             self._used = usage if self._used is None else self._used.with_more(usage)
+
+    def settle_turn(self, turn: "BilledTurn") -> None:
+        """Have a reserved turn settled with the result."""
+        from dcf.core.documents.usage import UsageReport  # noqa: PLC0415 - few functions have an account
+
+        with _ADDING:
+            self._used = replace(self._used or UsageReport(), turn=turn)
 
     def _with_usage(self, result: Result | None) -> Result | None:
         return result if result is None or self._used is None else {**result, USAGE: self._used.as_json()}

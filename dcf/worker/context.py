@@ -18,7 +18,7 @@ from dcf.values.records import record
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from dcf.core.documents.usage import UsageReport
+    from dcf.core.documents.usage import BilledTurn, UsageReport
 
 
 class TaskCancelled(DcfError):
@@ -45,6 +45,10 @@ class ContextLine(Protocol):
 
     def report_usage(self, usage: "UsageReport") -> None:
         """Add this to what the call used up."""
+
+    def settle_turn(self, turn: "BilledTurn") -> None:
+        """Have a reserved turn settled with the output or the failure."""
+        ...
 
     def cancel(self, why: str) -> None:
         """End this call: its result is no longer needed."""
@@ -168,3 +172,9 @@ def idempotency_key_of(workflow_id: str, state: str, visit: int) -> str:
     """
     text = f"{workflow_id}\n{state}\n{visit}"
     return f"dcf-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def settle_turn(context: TaskContext, turn: "BilledTurn") -> None:
+    """Have a turn settled with the result of a call, for the host that reserved it."""
+    if context._line is not None:  # noqa: SLF001 - it is no operation of task functions
+        context._line.settle_turn(turn)  # noqa: SLF001

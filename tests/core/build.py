@@ -14,6 +14,7 @@ from dcf.core.documents.codec import read_meta, read_state, write_state
 from dcf.core.documents.decision import Decision, Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
 from dcf.core.leasing import attention, claim, lease
+from dcf.core.leasing.lost_leases import LostLease
 from dcf.core.lifecycle import creation, finalization, kickoff
 from dcf.features import installed_decisions  # noqa: F401 - decisions ask what is installed
 from dcf.values.instants import SECOND
@@ -163,7 +164,7 @@ class MemoryRun:
 
     def take(self, request: lease.Acquire) -> Leased | Refusal:
         answer = self.commit(lease.acquire(self.snapshot(), request))
-        assert not isinstance(answer, More), "everything is read"
+        assert not isinstance(answer, LostLease), "no lease is excusable"
         return answer
 
     def claim(self, token: str, owner: str = "ann") -> Leased | claim.MaybeExpired | NothingReady | Refusal:
@@ -195,7 +196,9 @@ class MemoryRun:
         return answer
 
     def look(self, state: str) -> Owed:
-        return self.commit(attention.look(self.snapshot(), state))
+        answer = self.commit(attention.look(self.snapshot(), state))
+        assert not isinstance(answer, LostLease), "no lease is excusable"
+        return answer
 
     def look_in_time(self, state: str) -> Owed:
         """Advance to the time at which the timer loop must look."""

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dcf.core.documents.usage import BilledTurn, UsageReport
 from dcf.hosting.protocol import AgentLimited, AgentProfile, AgentWork, TaskFailed
 from dcf.hosting.reserving import UNRESERVED, AccountTurns, AccountUse
 from dcf.hosting.turns import TurnLimits, carried_out
@@ -42,8 +44,10 @@ def refused(verdict: str, again_s: float, **closed: Any) -> dict[str, Any]:
 TWICE = TurnLimits(tries=2, pause_s=0.001)
 
 
-def carried(tools: FakeTools, handler: Any, limits: TurnLimits = TWICE) -> Any:
-    reserving = AccountTurns(tools, AccountUse(account="acc", estimate_tokens=900), WORK)
+def carried(
+    tools: FakeTools, handler: Any, limits: TurnLimits = TWICE, billed: Callable[[BilledTurn], None] = lambda _: None
+) -> Any:
+    reserving = AccountTurns(tools, AccountUse(account="acc", estimate_tokens=900), WORK, billed)
     return asyncio.run(carried_out(WORK, opening, handler, limits, reserving))
 
 
@@ -59,20 +63,17 @@ def limited(tools: FakeTools, handler: Any = answer, limits: TurnLimits = TWICE)
     return raised.value
 
 
-def test_a_turn_is_reserved_before_it_starts_and_settled_with_what_it_used() -> None:
-    tools = FakeTools(reserve_turn=GRANTED)
-    assert carried(tools, answer) == {"n": 1}
-    (reserved, settled) = tools.calls
+def test_a_turn_is_reserved_before_it_starts_and_settled_with_the_result() -> None:
+    tools, billed = FakeTools(reserve_turn=GRANTED), list[BilledTurn]()
+    assert carried(tools, answer, billed=billed.append) == {"n": 1}
+    (reserved,) = tools.calls
     assert reserved == (
         "reserve_turn",
         {"account": "acc", "reservation": "dcf-k-7-1", "agent_id": "ann", "for_run": "r"}
         | {"tokens": 900, "model_name": "m-1"},
     )
-    used = {"tokens_in": 15, "tokens_out": 2, "seconds": 0.0, "model": "m-1"}
-    assert settled == (
-        "report_turn",
-        {"account": "acc", "reservation": "dcf-k-7-1", "usage_json": used, "ended": True, "accepted": True},
-    )
+    used = UsageReport(tokens_in=15, tokens_out=2, model="m-1")
+    assert billed == [BilledTurn(account="acc", reservation="dcf-k-7-1", usage=used)]
 
 
 def test_an_agent_without_an_account_makes_no_additional_call() -> None:
@@ -90,10 +91,22 @@ def test_a_turn_that_is_tried_again_has_another_reservation_and_both_are_settled
             raise RuntimeError("the process died")
         return await answer(work, opened)
 
-    carried(tools, breaks)
+    billed = list[BilledTurn]()
+    carried(tools, breaks, billed=billed.append)
     assert [call["reservation"] for call in tools.arguments("reserve_turn")] == ["dcf-k-7-1", "dcf-k-7-2"]
     settled = [(call["reservation"], call["accepted"]) for call in tools.arguments("report_turn")]
-    assert settled == [("dcf-k-7-1", False), ("dcf-k-7-2", True)]
+    assert settled == [("dcf-k-7-1", False)]
+    assert [turn.reservation for turn in billed] == ["dcf-k-7-2"]
+
+
+def test_a_turn_whose_answer_is_corrected_by_another_is_settled_before_it() -> None:
+    tools, billed, work = FakeTools(reserve_turn=GRANTED), list[BilledTurn](), replace(WORK, output_schema=False)
+    reserving = AccountTurns(tools, AccountUse(account="acc"), work, billed.append)
+    with pytest.raises(TaskFailed, match="not accepted"):
+        asyncio.run(carried_out(work, opening, answer, TurnLimits(corrections=1), reserving))
+    assert tools.names == ["reserve_turn", "report_turn", "reserve_turn"]
+    assert tools.arguments("report_turn")[0]["accepted"] is True
+    assert [turn.reservation for turn in billed] == ["dcf-k-7-1", "dcf-k-7-2"]
 
 
 def test_a_closed_account_parks_the_state_and_no_turn_starts() -> None:
@@ -118,7 +131,7 @@ def test_a_turn_that_waits_for_others_asks_again() -> None:
     replies = iter([refused("probing", 0.001), refused("ramp", 0.001), refused("in_flight", 0.001), GRANTED])
     tools = FakeTools(reserve_turn=lambda **_: next(replies))
     assert carried(tools, answer) == {"n": 1}
-    assert tools.names == ["reserve_turn"] * 4 + ["report_turn"]
+    assert tools.names == ["reserve_turn"] * 4
 
 
 class RateLimitError(Exception):
@@ -183,7 +196,7 @@ def test_a_turn_that_is_cancelled_is_settled_too() -> None:
         await asyncio.Event().wait()
 
     async def cancelled() -> None:
-        reserving = AccountTurns(tools, AccountUse(account="acc"), WORK)
+        reserving = AccountTurns(tools, AccountUse(account="acc"), WORK, lambda _: None)
         task = asyncio.ensure_future(carried_out(WORK, opening, endless, TurnLimits(), reserving))
         await begun.wait()
         task.cancel()

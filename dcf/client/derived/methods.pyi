@@ -847,7 +847,7 @@ class VerbMethods:
         announced.
         """
     @_method
-    def assign_account(self, agent_id: str, *, account: str | None = None) -> AssignedAccount:
+    def assign_account(self, agent_id: str, *, account: str | None = None, hosted: bool = False) -> AssignedAccount:
         """Give an agent its account. `dcf host` does so for each agent of its file that names one."""
     @_method
     def put_prices(self, prices: JsonObject) -> PutPrices:

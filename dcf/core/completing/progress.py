@@ -22,12 +22,13 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices, stop_children
+from dcf.core.documents.parking import ACCOUNT_LIMIT, LONGEST_S
 from dcf.core.extensions import EXTENSIONS, Settle, steps_of
 from dcf.core.leasing.claim import claim_ready, look_for
 from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, cleared, forgotten_claim, release
-from dcf.values.instants import from_text
+from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -95,6 +96,18 @@ def exhaust(
         return Decision(answer=None)
     cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
     return _end_by_itself(snapshot, state, definition, context, ("DCF.AttemptsExhausted", cause))
+
+
+def outwait(
+    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json], *, until: int
+) -> Decision[RunStatus | More | None]:
+    """Fail a free state whose usage limit ends later than a visit may wait. None: it is not free, or may wait."""
+    doc, meta = _open_state(snapshot, state)
+    seconds = 0 if doc.parked is None else doc.parked.seconds
+    if meta is None or not doc.is_claimable(snapshot.now) or seconds + (until - snapshot.now) / SECOND <= LONGEST_S:
+        return Decision(answer=None)
+    cause = f"Usage limits would have the state wait longer than {LONGEST_S // 86_400} days in all."
+    return _end_by_itself(snapshot, state, definition, context, (ACCOUNT_LIMIT, cause))
 
 
 def time_out(

@@ -57,7 +57,7 @@ _SCOPE: Final = RecordCodec(
     rare="tolerance.count tolerance.percentage done",
     counts="concurrency",
 )
-_PARKED: Final = RecordCodec(Parked, times="until since", rare="account", whole=True)
+_PARKED: Final = RecordCodec(Parked, times="until since", rare="account reminders", whole=True)
 
 
 def _state(attributes: str, lease: RecordCodec[Lease], rare: str = _RARE) -> RecordCodec[StateDoc]:

@@ -12,15 +12,33 @@ from dcf.values.records import record
 LONGEST_S: Final = 8 * 86_400
 """Most seconds for which one visit is parked in all: the longest window of a provider is a week."""
 
+ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
+"""The error of a state that no longer waits for a usage limit, for Retry and Catch."""
+
 TOLD: Final = "limit"
 """Kind of a limit with a time from the provider. The other kinds are `guess`, `busy` and `spent`."""
+
+CLOSING: Final = frozenset({"limit", "guess", "spent"})
+"""Kinds of limits that are of an account. An overloaded provider closes no account."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Closure:
+    """An account is closed until then, for `lasts` microseconds from now. `by` is the agent that reported the limit."""
+
+    account: str
+    until: int
+    lasts: int
+    kind: str = TOLD
+    by: str | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Parked:
     """Last parking of a visit. `count` and `seconds` are sums over the visit; `by` is the agent that met the limit.
 
-    `account` is the account that is closed, where the limit is of one.
+    `account` is the account that is closed, where the limit is of one. `reminders` counts the reminders of the state
+    before.
     """
 
     until: int
@@ -30,8 +48,14 @@ class Parked:
     count: int = 1
     seconds: int = 0
     account: str | None = None
+    reminders: int = 0
 
-    as_json = json_method(times="until since", rare="account")
+    @property
+    def is_of_account(self) -> bool:
+        """True if a limit has closed an account, so that no other agent of the account may start either."""
+        return self.account is not None and self.kind in CLOSING
+
+    as_json = json_method(times="until since", rare="account reminders")
 
 
 def parked_after(

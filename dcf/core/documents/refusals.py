@@ -1,7 +1,8 @@
 """The kinds of refusals of well-formed requests by the control plane, and the choices between them.
 
 They are in one place so that codes stay stable and texts consistent. Refusals about Tasks that wait for something
-outside of dcf are in `waiting_refusals`, those of a paused or blocked run in `halt_refusals`.
+outside of dcf are in `waiting_refusals`, those of a paused or blocked run in `halt_refusals`, those of a closed account
+in `limit_refusals`.
 """
 
 from collections.abc import Mapping

@@ -21,8 +21,10 @@ _MOST_SUM: Final = 2**62
 
 _LONGEST_MODEL: Final = 100
 _MONEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,9}))?\Z", re.ASCII)
+_ACCOUNT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}\Z", re.ASCII)
+_RESERVATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _CURRENCY: Final = re.compile(r"[A-Z]{3}\Z", re.ASCII)
-_FIELDS: Final = frozenset({"tokens_in", "tokens_out", "cost", "currency", "seconds", "model"})
+_FIELDS: Final = frozenset({"tokens_in", "tokens_out", "cost", "currency", "seconds", "model", "turn"})
 _BUDGET_FIELDS: Final = frozenset({"tokens", "cost", "currency", "seconds"})
 _MONEY_FIELDS: Final = frozenset({"cost", "currency"})
 COST: Final = "cost:"
@@ -30,8 +32,29 @@ COST: Final = "cost:"
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class BilledTurn:
+    """A turn that was reserved under an account, and what it used in all. It is settled with the report around it."""
+
+    account: str
+    reservation: str
+    usage: "UsageReport"
+
+    @property
+    def name(self) -> str:
+        """The account and the reservation."""
+        return f"{self.account}/{self.reservation}"
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON, as it is reported and written."""
+        return {"account": self.account, "reservation": self.reservation, "usage": self.usage.as_json()}
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """The usage of one attempt, as its holder reported it: `ms` of time, `nanos` of money."""
+    """The usage of one attempt, as its holder reported it: `ms` of time, `nanos` of money.
+
+    `turn` is the last turn of the attempt, where its agent has an account; the amounts include its own.
+    """
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -39,6 +62,7 @@ class UsageReport:
     nanos: int = 0
     currency: str | None = None
     model: str | None = None
+    turn: BilledTurn | None = None
 
     def amounts(self) -> dict[str, int]:
         """Return the amounts to add to sums, by the names of the sums."""
@@ -56,7 +80,8 @@ class UsageReport:
         }
         if self.currency is not None:
             members |= {"cost": money(self.nanos), "currency": self.currency}
-        return members if self.model is None else members | {"model": self.model}
+        members |= {} if self.model is None else {"model": self.model}
+        return members if self.turn is None else members | {"turn": self.turn.as_json()}
 
     def with_more(self, more: "UsageReport") -> "UsageReport":
         """Return both as one report, without a model where theirs differ. Raise InvalidArgument for two currencies."""
@@ -72,6 +97,7 @@ class UsageReport:
             nanos=self.nanos + more.nanos,
             currency=self.currency or more.currency,
             model=self.model if self.model == more.model else None,
+            turn=more.turn or self.turn,
         )
 
 
@@ -137,7 +163,18 @@ def read_report(document: Json, name: str = "usage_json") -> UsageReport:
         nanos=nanos or 0,
         currency=currency,
         model=model,
+        turn=None if fields.get("turn") is None else read_turn(fields["turn"], f"turn in {name}"),
     )
+
+
+def read_turn(document: Json, name: str) -> BilledTurn:
+    """Read a turn and its usage; raise InvalidArgument for anything that is not one."""
+    match document:
+        case {"account": str(account), "reservation": str(reservation), "usage": dict(usage), **rest} if (
+            not rest and "turn" not in usage and _ACCOUNT.match(account) and _RESERVATION.match(reservation)
+        ):
+            return BilledTurn(account=account, reservation=reservation, usage=read_report(usage, name))
+    raise InvalidArgument(f"{name} has not account, reservation and usage.", "Send the turn as it was reserved.")
 
 
 def read_budget(document: Json, name: str = "budget_json") -> Budget | None:

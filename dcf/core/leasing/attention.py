@@ -5,12 +5,15 @@ ends, and when it has been ready for a while without a lease: then its agents ar
 planner.
 """
 
+from collections.abc import Container
+
 from dcf.core.completing.waiting import NO_LOOK, next_look
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, start_child, stop_notices
 from dcf.core.leasing.extensions import LEASING
+from dcf.core.leasing.lost_leases import LostLease, lost_lease
 from dcf.values.instants import SECOND, from_text
 from dcf.values.records import replace
 
@@ -37,8 +40,11 @@ _HOUR = 3600 * SECOND
 _MOST_DOUBLINGS = 8
 
 
-def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
-    """Decide what to do about an open state whose timer is due. Nothing is done about the states of a run on hold."""
+def look(snapshot: Snapshot, state: str, excusable: Container[str] = ()) -> Decision[LostLease | Owed]:
+    """Decide what to do about an open state whose timer is due. Nothing is done about the states of a run on hold.
+
+    The lost lease of an agent in `excusable` is returned: it may have to be excused.
+    """
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status is not RunStatus.RUNNING or doc.status.is_terminal:
         return _close(snapshot, state, doc)
@@ -46,13 +52,18 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
         return Decision(answer=Owed(fired="not_due"))  # another timer loop was here first
     if meta.hold is not None:  # what would be done about it may end this process too
         return Decision(answer=Owed(fired="paused"), changes=WriteSet(timers={state: now + PAUSED_DELAY}))
-    if doc.timed_out(now) is not None:
+    lost = lost_lease(state, doc, now, excusable)
+    return _looked(snapshot, state, doc, meta) if lost is None else Decision(answer=lost)
+
+
+def _looked(snapshot: Snapshot, state: str, doc: StateDoc, meta: Meta) -> Decision[Owed]:
+    if doc.timed_out(snapshot.now) is not None:
         return Decision(answer=Owed(fired="timed_out"))
     for due in LEASING.looks:
         decision = due(snapshot, state, doc)
         if decision is not None:
             return decision
-    return _look(state, doc, meta, now)
+    return _look(state, doc, meta, snapshot.now)
 
 
 def _look(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:  # noqa: PLR0911 - a line a finding

@@ -4,6 +4,8 @@ Pure: (snapshot, request) to Decision. The caller draws the token of a request b
 request id, so the call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
+from collections.abc import Container
+
 from dcf.core.completing.waiting_refusals import waits_outside
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents import receipts, refusals
@@ -11,18 +13,19 @@ from dcf.core.documents.answers import Leased, Released
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
+from dcf.core.documents.parking import Closure
 from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
-from dcf.core.leasing.parking import Excuse, excused, unless_short
+from dcf.core.leasing.limit_refusals import account_closed
+from dcf.core.leasing.lost_leases import LostLease, lost_lease
+from dcf.core.leasing.parking import Excuse, excused, keep_out, unless_short
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
-
-_MINUTE = 60 * SECOND
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,8 @@ class Acquire:
     (`corrections`), as it was offered. `takes_back`: also from its own holder, if gates sent the output back.
     `first_term_s`: the holder may not hear of the lease, which ends after these seconds without a sign; None: this
     call is a sign. `only_held`: nothing new is leased; what is returned was leased before, and awaits a sign. `key`:
-    dcf drew the token for this key. `regains`: a live lease of this owner and key is returned as it is.
+    dcf drew the token for this key. `regains`: a live lease of this owner and key is returned as it is. `closed`: how
+    the owner's account is closed. `excusable`: agents whose lost leases may be excused.
     """
 
     state: str
@@ -54,6 +58,8 @@ class Acquire:
     only_held: bool = False
     key: str | None = None
     regains: bool = False
+    closed: Closure | None = None
+    excusable: Container[str] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -85,8 +91,8 @@ class Release:
     excuse: Excuse | None = None
 
 
-def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
-    """Grant the lease, return it again to its holder, or refuse with the reason.
+def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | LostLease | Refusal]:
+    """Grant the lease, return it again to its holder, or refuse with the reason. A lost lease may have to be excused.
 
     A run may have been finalized without its open states. Their documents still have a lease, which holds no more.
     """
@@ -96,6 +102,11 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     if is_holder and meta.status is RunStatus.RUNNING and not doc.status.is_terminal:
         return _granted_before(snapshot, doc, request)
     refusal = _why_not(doc, meta, request, snapshot)
+    lost = lost_lease(request.state, doc, snapshot.now, request.excusable)
+    if lost is not None and (refusal is None or refusal.code == "attempts_exhausted"):
+        return Decision(answer=lost)
+    if refusal is None and request.closed is not None and request.closed.until > snapshot.now:
+        return keep_out(snapshot, request.state, request.owner, request.closed)
     if refusal is None:
         return _grant(snapshot, doc, request)
     if refusal.code == "lease_held" and (mended := healed(doc, snapshot.now)) != doc:
@@ -220,7 +231,7 @@ def is_worth_an_event(doc: StateDoc, now: int) -> bool:
 
 
 def _doublings(lasted: int) -> int:
-    return max(0, lasted // _MINUTE).bit_length()
+    return max(0, lasted // (60 * SECOND)).bit_length()
 
 
 def _granted_before(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
@@ -319,6 +330,8 @@ def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
     if not doc.is_ready:
         return refusals.NOT_READY.refuse(state=request.state, doc=doc)
     if doc.not_before is not None and doc.not_before > now:
+        if doc.parked is not None and doc.parked.is_of_account and doc.parked.until == doc.not_before:
+            return account_closed(request.state, doc, now)
         return refusals.not_due(request.state, doc, now)
     return None
 

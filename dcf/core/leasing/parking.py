@@ -4,9 +4,11 @@ A parked state becomes ready at the end of the limit. No agent can lease it befo
 """
 
 from dcf.core.documents.answers import StateRefusal
-from dcf.core.documents.model import StateDoc
-from dcf.core.documents.parking import LONGEST_S, TOLD, parked_after
+from dcf.core.documents.decision import Decision, Snapshot, WriteSet
+from dcf.core.documents.model import Meta, StateDoc
+from dcf.core.documents.parking import LONGEST_S, TOLD, Closure, parked_after
 from dcf.core.documents.refusals import PARKED_TOO_LONG
+from dcf.core.leasing.limit_refusals import account_closed
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
 
@@ -30,17 +32,42 @@ def excused(freed: StateDoc, excuse: Excuse, now: int, *, by: str | None) -> Sta
     """Return a released state whose last attempt is not counted. During a limit its timeout does not run."""
     if freed.status.is_terminal:
         return freed
-    uncounted = replace(freed, tries_from=freed.tries_from + 1)
+    return put_off(replace(freed, tries_from=freed.tries_from + 1), excuse, now, by=by)
+
+
+def put_off(free: StateDoc, excuse: Excuse, now: int, *, by: str | None) -> StateDoc:
+    """Return a state without a lease as it waits for the end of a limit; as it is if the limit has ended."""
     until = excuse.until if excuse.within_s is None else now + int(excuse.within_s * SECOND)
     if until is None or until <= now:
-        return uncounted
+        return free
+    parked = parked_after(free.parked, until, now, kind=excuse.kind, by=excuse.by or by, account=excuse.account)
     return replace(
-        uncounted,
+        free,
         not_before=until,
         delay_s=-(-(until - now) // SECOND),
-        deadline=None if freed.deadline is None else freed.deadline + until - now,
-        parked=parked_after(freed.parked, until, now, kind=excuse.kind, by=excuse.by or by, account=excuse.account),
+        deadline=None if free.deadline is None else free.deadline + until - now,
+        parked=replace(parked, reminders=free.reminders),
     )
+
+
+def keep_out(snapshot: Snapshot, state: str, agent: str, closed: Closure) -> Decision[StateRefusal]:
+    """Refuse the lease on a free state to an agent of a closed account. If no other agent may take it, park it."""
+    doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
+    limit = Excuse(until=closed.until, kind=closed.kind, account=closed.account, by=closed.by)
+    waiting = put_off(doc, limit, now, by=agent)
+    refusal = account_closed(state, waiting, now)
+    if meta is None or not is_alone(meta, state, agent):
+        return Decision(answer=refusal)
+    too_long = unless_short(state, doc, waiting)
+    if too_long is not None:
+        return Decision(answer=too_long)
+    timers: dict[str, int | None] = {state: waiting.attention(closed.until)}
+    return Decision(answer=refusal, changes=WriteSet(states={state: waiting}, timers=timers))
+
+
+def is_alone(meta: Meta, state: str, agent: str) -> bool:
+    """Return True if no other agent may take the state: it waits for the account of this one."""
+    return meta.assigned(state) == (agent,)
 
 
 def unless_short(state: str, doc: StateDoc, freed: StateDoc) -> StateRefusal | None:

@@ -47,7 +47,8 @@ def is_stuck_state(doc: StateDoc, *, is_started: bool) -> bool:
         return False
     if doc.attached and any(value.awaits_answer() for value in doc.attached):
         return False
-    is_ignored = doc.reminders >= STUCK_REMINDERS or (doc.start_reminders > 0 and not is_started)
+    since_limit = doc.reminders - (0 if doc.parked is None else doc.parked.reminders)
+    is_ignored = since_limit >= STUCK_REMINDERS or (doc.start_reminders > 0 and not is_started)
     return is_ignored or _keeps_failing(doc) or _brings_nothing(doc)
 
 

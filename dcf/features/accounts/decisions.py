@@ -21,6 +21,7 @@ def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> 
         return Verdict(verdict="granted", is_probe=books.texts.get("probing") == wish.id), books
     ledger = Ledger(books)
     ledger.lapse(now)
+    wish = replace(wish, tokens=wish.tokens or ledger.get("mean"))
     width = ledger.get("in_flight") or None
     verdict = _opened(ledger, now)
     if verdict is None and ledger.get("ramp"):
@@ -90,6 +91,7 @@ def _widened(ledger: Ledger, ramp: int, now: int) -> Verdict | None:
     steps = (now - ramp) // model.STEP
     width = 2 ** (1 + min(steps, model.DOUBLINGS))
     if steps >= model.DOUBLINGS or 0 < ledger.get("in_flight") <= width:
+        _note_closure(ledger)
         for name in _CLOSURE:
             ledger.set(name, 0)
         return None
@@ -209,6 +211,7 @@ def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> st
     if bill.ended:
         ledger.enter(turn.day, "turns", 1)
         ledger.pour("tpm", tokens_in + tokens_out - turn.estimated_tokens)
+        _average(ledger, tokens_in + tokens_out)
         had = max(ledger.shares.get(turn.run, 0), ledger.get("vmin"))
         ledger.shares[turn.run] = had + tokens_in + tokens_out - turn.estimated_tokens
         ledger.drop(bill.id)
@@ -223,6 +226,12 @@ def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> st
         ),
     )
     return "renewed"
+
+
+def _average(ledger: Ledger, tokens: int) -> None:
+    """Note what a turn has used: the mean of the last turns is the estimate of those that come without one."""
+    mean = ledger.get("mean") or tokens
+    ledger.set("mean", min((mean * (model.AVERAGED - 1) + tokens) // model.AVERAGED, model.MOST_ESTIMATE))
 
 
 def _probed(ledger: Ledger, bill: Bill, now: int) -> None:
@@ -299,11 +308,19 @@ def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
 
 def _close(ledger: Ledger, limit: LimitMet, until: int, is_known: int, now: int) -> None:
     if ledger.get("until") <= now:
+        if ledger.get("until"):
+            _note_closure(ledger)
         ledger.set("since", now)
     ledger.set("until", until)
     ledger.set("told", is_known)
     ledger.set("ramp", 0)
     ledger.texts.update(kind=limit.kind, by=limit.by, why=limit.why)
+
+
+def _note_closure(ledger: Ledger) -> None:
+    """Keep from when to when the account was closed: leases that were lost meanwhile do not count."""
+    ledger.set("was_since", ledger.get("since"))
+    ledger.set("was_until", ledger.get("until"))
 
 
 def open_by_hand(books: Books, now: int) -> tuple[bool, Books]:

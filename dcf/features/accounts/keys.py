@@ -14,6 +14,7 @@ All keys of one account have its name as their hash tag, so that one script may 
 | `cp:idx:account:{<name>}:log` | stream | the same: when it was closed, probed and opened, and by whom | the last 1000 or so |
 | `cp:idx:accounts` | hash | setting an account, giving one to an agent: the names | for ever |
 | `cp:idx:accounts:agents` | hash | giving an account to an agent: accounts by agent | for ever |
+| `cp:idx:accounts:hosted` | hash | giving an account to an agent: agents whose hosts reserve each turn | for ever |
 | `cp:idx:accounts:prices` | hash | setting prices: by pattern of the model | for ever |
 """
 
@@ -21,7 +22,12 @@ from typing import Final
 
 ACCOUNTS: Final = "cp:idx:accounts"
 AGENTS: Final = "cp:idx:accounts:agents"
+HOSTED: Final = "cp:idx:accounts:hosted"
 PRICES: Final = "cp:idx:accounts:prices"
+
+
+SETTLED: Final = "cp:idx:account:{%s}:done:%s"
+"""The key of what an account has of a settled turn."""
 
 
 def account(name: str) -> str:

@@ -25,6 +25,9 @@ SILENCE: Final = 3 * SECOND
 SEEN: Final = 5 * SECOND
 """A run whose turn was refused for want of room keeps its place in the order for this time."""
 
+AVERAGED: Final = 8
+"""About this number of turns counts in the mean, which is the estimate of a turn without one."""
+
 MOST_PRUNED: Final = 10
 MOST_WAITING: Final = 100
 """At most this number of waiting runs is compared: those that asked first."""
@@ -93,7 +96,8 @@ class Books:
     The numbers are limits (`in_flight`, `rpm`, `tpm`, `day_tokens`, `day_nanos`), the closure (`until`, `told`,
     `since`, `probe_at`, `ramp`, `guess`), buckets, and the sums of what is reserved (`count`, `tokens`, `nanos`).
     `shares` are the virtual times of runs, in tokens, and `asked` the times at which turns of runs were refused for
-    want of room. `vmin` is the virtual time of the account: that of the run whose turn started last.
+    want of room. `vmin` is the virtual time of the account: that of the run whose turn started last. `was_since` and
+    `was_until` are the begin and the end of the closure before. `mean` is the mean of the tokens of the last turns.
     """
 
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -141,6 +145,37 @@ class LimitMet:
     by: str
     why: str = ""
     id: str = ""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Closures:
+    """When the account is closed, and when it was before, at a time (`now`), as begins and ends."""
+
+    now: int
+    current: tuple[int, int]
+    before: tuple[int, int]
+    is_known: bool
+    kind: str
+    by: str
+    is_probing: bool
+    probe_at: int
+
+    @property
+    def until(self) -> int:
+        """When the closure ends; 0 if the account is open."""
+        return self.current[1] if self.current[1] > self.now else 0
+
+    def next_turn(self) -> int:
+        """Return when a turn that is reserved may start; 0: now, if only to look whether the limit has ended."""
+        if self.until == 0 or self.is_known:
+            return self.until
+        probe = self.probe_at + PROBE_EVERY
+        return min(self.until, max(probe, self.now + STEP)) if self.is_probing or probe > self.now else 0
+
+    def overlap(self, since: int, until: int) -> bool:
+        """Return True if the account was closed at some time between these times."""
+        spans = (self.current, self.before)
+        return any(end > 0 and begin <= until and since <= end for begin, end in spans)
 
 
 @record(frozen=True, slots=True, kw_only=True)

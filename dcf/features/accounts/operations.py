@@ -1,22 +1,23 @@
 """The operations on accounts: reserve and report turns, close and open, park a state, keep the ledger."""
 
-import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Released, Updated
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import Status
-from dcf.core.documents.parking import LONGEST_S
+from dcf.core.documents.parking import ACCOUNT_LIMIT, CLOSING, LONGEST_S
 from dcf.core.leasing.lease import Release
 from dcf.core.leasing.parking import Excuse
 from dcf.errors import InvalidArgument, NotFound
 from dcf.features.accounts import model
+from dcf.features.accounts.admission_operations import admissions_of
+from dcf.features.accounts.billing_operations import KnownPrices
 from dcf.features.accounts.limits import moment_of
-from dcf.features.accounts.model import Bill, LimitMet, Verdict, Wish
-from dcf.features.accounts.prices import Price, price_of, read_price
+from dcf.features.accounts.model import LimitMet, Verdict, Wish
+from dcf.features.accounts.prices import Price, price_of
 from dcf.features.accounts.showing import account_shown
 from dcf.features.accounts.statements import Statement
 from dcf.features.accounts.unparking import resume
@@ -30,15 +31,6 @@ if TYPE_CHECKING:
     from dcf.runs.control_plane import ControlPlane
     from dcf.store.transaction.runs import Committed
 
-ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
-"""The error of a state that no longer waits for a usage limit, for Retry and Catch."""
-
-_KEPT_S: Final = 5.0
-"""For so long a process knows the prices without reading them again."""
-
-_CLOSING: Final = frozenset({"limit", "guess", "spent"})
-"""Kinds of limits that are of an account. An overloaded provider closes no account."""
-
 
 class Accounts:
     """The accounts of a deployment."""
@@ -46,8 +38,8 @@ class Accounts:
     def __init__(self, plane: "ControlPlane", store: "AccountStore") -> None:
         self._plane = plane
         self._store = store
-        self._prices: dict[str, Price] = {}
-        self._read_at = float("-inf")
+        self._admissions = admissions_of(plane)
+        self._prices = KnownPrices(store)
 
     def put(self, account: str, limits: Mapping[str, int], currency: str | None = None) -> dict[str, Json]:
         """Set limits; those that are not named stay, 0 removes a limit."""
@@ -78,9 +70,10 @@ class Accounts:
         """Return the log of the account, the latest entry first."""
         return self._store.log(account, most)
 
-    def assign(self, agent: str, account: str | None) -> None:
-        """Give an account to an agent; None takes it away."""
-        self._store.assign(agent, account)
+    def assign(self, agent: str, account: str | None, *, is_hosted: bool = False) -> None:
+        """Give an account to an agent; None takes it away. A host reserves the turns of an agent that `is_hosted`."""
+        self._store.assign(agent, account, is_hosted=is_hosted)
+        self._admissions.refresh()
 
     def account_of(self, agent: str) -> str | None:
         """Return the account of an agent; None if it has none."""
@@ -88,32 +81,22 @@ class Accounts:
 
     def reserve(self, account: str, wish: Wish, of_model: str | None = None) -> Verdict:
         """Reserve a turn before it starts, or say why none may start and when to ask again."""
-        price = price_of(self.prices(), of_model)
+        price = None if of_model is None else price_of(self._prices.all(), of_model)
         nanos = wish.nanos if price is None else max(wish.nanos, price.most(wish.tokens))
-        return self._store.reserve(account, replace(wish, nanos=min(nanos, model.MOST_NANOS)))
+        verdict = self._store.reserve(account, replace(wish, nanos=min(nanos, model.MOST_NANOS)))
+        if verdict.verdict == "closed":
+            self._admissions.note_limit(account, verdict.after)
+        return verdict
 
     def report(self, account: str, reservation: str, usage: "UsageReport", *, ended: bool, ok: bool) -> str:
         """Count what a turn has used so far. Money that it does not tell is computed by the prices."""
-        bill = replace(self._bill(reservation, usage), ended=ended, ok=ok)
+        bill = replace(self._prices.bill(reservation, usage), ended=ended, ok=ok)
         return self._store.report(account, bill)
 
     def state(self, account: str, statements: Sequence[Statement]) -> None:
         """Replace what turns reported by what the provider's statement says."""
         for line in statements:
-            self._store.state(account, self._bill(line.reservation, line.usage), line.day)
-
-    def _bill(self, reservation: str, usage: "UsageReport") -> Bill:
-        nanos, currency = usage.nanos, usage.currency or ""
-        price = None if usage.currency is not None else price_of(self.prices(), usage.model)
-        if price is not None:
-            nanos, currency = price.cost(usage.tokens_in, usage.tokens_out), price.currency
-        return Bill(
-            id=reservation,
-            tokens_in=usage.tokens_in,
-            tokens_out=usage.tokens_out,
-            nanos=min(nanos, model.MOST_NANOS),
-            currency=currency,
-        )
+            self._store.state(account, self._prices.bill(line.reservation, line.usage), line.day)
 
     def today(self) -> int:
         """Return the number of the day since 1970, by the time of Redis."""
@@ -136,8 +119,11 @@ class Accounts:
 
     def limit(self, account: str, met: LimitMet, within_s: int | None = None) -> int:
         """Close the account for all of its agents; return until when."""
-        until = met.until if within_s is None else self._store.now() + within_s * model.STEP
-        return self._store.limit(account, replace(met, until=until))
+        now = self._store.now()
+        until = met.until if within_s is None else now + within_s * model.STEP
+        closed = self._store.limit(account, replace(met, until=until))
+        self._admissions.note_limit(account, closed - now)
+        return closed
 
     def reopen(self, account: str, by: str) -> int | None:
         """End a closure, and have the states announced that wait for it; None if the account was not closed."""
@@ -163,23 +149,15 @@ class Accounts:
     def put_prices(self, prices: Mapping[str, Price | None]) -> dict[str, Json]:
         """Change the table of prices; return the whole of it."""
         self._store.put_prices({name: None if row is None else row.as_json() for name, row in prices.items()})
-        self._read_at = float("-inf")
-        return {pattern: price.as_json() for pattern, price in sorted(self.prices().items())}
-
-    def prices(self) -> dict[str, Price]:
-        """Return the prices, as they were some seconds ago at most."""
-        if time.monotonic() - self._read_at >= _KEPT_S:
-            began = time.monotonic()
-            self._prices = {pattern: read_price(pattern, row) for pattern, row in self._store.prices().items()}
-            self._read_at = began
-        return self._prices
+        self._prices.forget()
+        return {pattern: price.as_json() for pattern, price in sorted(self._prices.all().items())}
 
     def release(self, workflow_id: str, request: Release) -> Released | Updated | Refusal:
         """Release a lease. A limit closes the account of the lease holder, unless that was reported before."""
         excuse = request.excuse
         if excuse is None or (excuse.until is None and excuse.within_s is None):
             return release(self._plane, workflow_id, request)
-        if excuse.account is None and excuse.kind in _CLOSING:
+        if excuse.account is None and excuse.kind in CLOSING:
             excuse = self._reported(workflow_id, request, excuse)
         answer = release(self._plane, workflow_id, replace(request, excuse=excuse))
         if excuse.account is not None and isinstance(answer, Released) and answer.doc.parked is not None:

@@ -133,6 +133,7 @@ local function closed()
   local steps = floor((now - ramp) / STEP)
   local width = 2 ^ (1 + min(steps, DOUBLINGS))
   if steps >= DOUBLINGS or (get('in_flight') > 0 and get('in_flight') <= width) then
+    set('was_since', get('since')); set('was_until', get('until'))
     for _, name in ipairs({'until', 'told', 'since', 'probe_at', 'ramp', 'guess'}) do set(name, 0) end
     note('open')
     return nil
@@ -211,7 +212,10 @@ local function currency_of(known, nanos, currency)
   end
 end
 local function close(ends, told, kind, by, why)
-  if get('until') <= now then set('since', now) end
+  if get('until') <= now then
+    if get('until') > 0 then set('was_since', get('since')); set('was_until', get('until')) end
+    set('since', now)
+  end
   set('until', ends); set('told', told); set('ramp', 0)
   set_text('kind', kind); set_text('by', by); set_text('why', why)
   note('closed', whole(ends) .. '|' .. kind .. '|' .. by .. '|' .. why)
@@ -226,6 +230,7 @@ function operations.reserve(id, run, agent, et, en, lasts)
   if redis.call('EXISTS', dones .. id) == 1 then return {'settled', '0', 0, whole(now)} end
   if redis.call('HGET', held, id) then return {'granted', '0', text('probing') == id and 1 or 0, whole(now)} end
   lapse()
+  if et == 0 then et = get('mean') end
   local why, at = closed()
   local width = get('in_flight') > 0 and get('in_flight') or nil
   if not why and get('ramp') > 0 then
@@ -262,6 +267,8 @@ function operations.report(id, ti, to, un, cur, ended, ok, lasts)
     probed(id, tonumber(ARGV[4]) + tonumber(ARGV[5]), ended, ok)
     if ended then
       enter(r.day, 'turns', 1); pour('tpm', ti + to - r.et)
+      local mean = get('mean') > 0 and get('mean') or ti + to
+      set('mean', min(floor((mean * (AVERAGED - 1) + ti + to) / AVERAGED), ESTIMATE))
       redis.call('ZADD', shares, whole(share_of(r.run) + ti + to - r.et), r.run)
       drop(id, r)
       settle(id, {day = r.day, ti = ti, to = to, un = un, cur = currency})
@@ -341,6 +348,7 @@ def _with_constants(text: str) -> str:
         "PROBE": model.PROBE_EVERY,
         "AGAIN": model.AGAIN,
         "SEEN": model.SEEN,
+        "AVERAGED": model.AVERAGED,
         "PRUNED": model.MOST_PRUNED,
         "WAITING": model.MOST_WAITING,
         "STEP": model.STEP,

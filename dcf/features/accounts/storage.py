@@ -1,10 +1,10 @@
 """Accounts in Redis: the script of the protocol, their names, agents and prices. It does not decide."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.features.accounts import keys, model
-from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Verdict, Wish
+from dcf.features.accounts.model import Bill, Books, Closures, Done, Held, LimitMet, Verdict, Wish
 from dcf.features.accounts.scripts import PROTOCOL
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
@@ -14,13 +14,15 @@ from dcf.values.json_text import Json, dump, load
 from dcf.values.records import replace
 
 _TEXTS: Final = frozenset({"currency", "probing", "kind", "by", "why"})
+_CLOSURES: Final = ("since", "until", "was_since", "was_until", "told", "probe_at", "kind", "by", "probing")
+_NUMBERS: Final = 6
 _MOST_PARKED: Final = 1000
 
 
 class AccountStore:
     """The accounts of one Redis. `clock` gives the time in tests; without one it is that of Redis."""
 
-    def __init__(self, connections: Connections, clock: Mapping[str, int] | None = None) -> None:
+    def __init__(self, connections: Connections, clock: Callable[[], int] | None = None) -> None:
         self._connections = connections
         self._clock = clock
 
@@ -51,11 +53,19 @@ class AccountStore:
         """End a closure; return whether there was one."""
         return bool(self._call("open", account, by))
 
+    def settlement(self, account: str, bill: Bill) -> Command:
+        """Return the command that settles a turn that the provider has accepted."""
+        amounts = (bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency)
+        return self._command("report", account, bill.id, *amounts, 1, 1, model.RESERVED)
+
     def _call(self, operation: str, account: str, *arguments: str | int) -> Reply:
-        named = keys.protocol(account)
-        time = 0 if self._clock is None else self._clock["now"]
-        (reply,) = self._connections.send(("EVAL", PROTOCOL, len(named), *named, operation, time, *arguments))
+        (reply,) = self._connections.send(self._command(operation, account, *arguments))
         return reply
+
+    def _command(self, operation: str, account: str, *arguments: str | int) -> Command:
+        named = keys.protocol(account)
+        time = 0 if self._clock is None else self._clock()
+        return ("EVAL", PROTOCOL, len(named), *named, operation, time, *arguments)
 
     def put(self, account: str, limits: Mapping[str, int], texts: Mapping[str, str]) -> None:
         """Set limits of an account; those that are not named stay."""
@@ -66,7 +76,7 @@ class AccountStore:
     def now(self) -> int:
         """Return the time of Redis."""
         (clock,) = self._connections.send(("TIME",))
-        return micros(clock)
+        return micros(clock) if self._clock is None else self._clock()
 
     def names(self) -> list[str]:
         """Return the names of all accounts, in their order."""
@@ -95,12 +105,13 @@ class AccountStore:
         (reply,) = self._connections.send(("GET", f"{keys.protocol(account)[3]}{reservation}"))
         return None if reply is None else read_done(reply.decode())
 
-    def assign(self, agent: str, account: str | None) -> None:
-        """Give an account to an agent; None takes it away."""
+    def assign(self, agent: str, account: str | None, *, is_hosted: bool = False) -> None:
+        """Give an account to an agent; None takes it away. A host reserves the turns of an agent that `is_hosted`."""
+        hosted: Command = ("HSET", keys.HOSTED, agent, 1) if is_hosted else ("HDEL", keys.HOSTED, agent)
         if account is None:
-            self._connections.send(("HDEL", keys.AGENTS, agent))
+            self._connections.send(("HDEL", keys.AGENTS, agent), hosted)
         else:
-            self._connections.send(("HSET", keys.ACCOUNTS, account, 1), ("HSET", keys.AGENTS, agent, account))
+            self._connections.send(("HSET", keys.ACCOUNTS, account, 1), ("HSET", keys.AGENTS, agent, account), hosted)
 
     def account_of(self, agent: str) -> str | None:
         """Return the account of an agent, if it has one."""
@@ -111,6 +122,29 @@ class AccountStore:
         """Return the accounts of all agents that have one."""
         (reply,) = self._connections.send(("HGETALL", keys.AGENTS))
         return {agent: account.decode() for agent, account in _pairs(reply)}
+
+    def assigned(self) -> tuple[dict[str, str], frozenset[str]]:
+        """Return the accounts of all agents that have one, and the agents whose hosts reserve each turn."""
+        accounts, hosted = self._connections.send(("HGETALL", keys.AGENTS), ("HKEYS", keys.HOSTED))
+        names = frozenset(agent.decode() for agent in hosted)
+        return {agent: account.decode() for agent, account in _pairs(accounts)}, names
+
+    def closures(self, account: str) -> Closures:
+        """Return when the account is closed, and was before. One round trip."""
+        clock, reply = self._connections.send(("TIME",), ("HMGET", keys.account(account), *_CLOSURES))
+        numbers = [0 if value is None else int(value) for value in reply[:_NUMBERS]]
+        since, until, was_since, was_until, is_known, probe_at = numbers
+        kind, by, probing = ("" if value is None else value.decode() for value in reply[_NUMBERS:])
+        return Closures(
+            now=micros(clock) if self._clock is None else self._clock(),
+            current=(since, until),
+            before=(was_since, was_until),
+            is_known=is_known == 1,
+            kind=kind,
+            by=by,
+            is_probing=probing != "",
+            probe_at=probe_at,
+        )
 
     def put_prices(self, prices: Mapping[str, Json]) -> None:
         """Set the prices of models by pattern; null takes one away."""

@@ -210,12 +210,13 @@ def assign_account(
     agent_id: OtherAgentId,
     *,
     account: Annotated[AccountName | None, Argument(means="Its account; none: it has none.")] = None,
+    hosted: Annotated[bool, Argument(means="Its host reserves each turn: `reserve_turn`.", listed=False)] = False,
 ) -> AssignedAccount:
     """Give an agent its account. `dcf host` does so for each agent of its file that names one."""
     before = None if bound_to() is None else on.accounts.account_of(agent_id)
     if before not in {None, account}:
         raise Forbidden(f"Agent '{agent_id}' has another account.", "An operator may change it: `assign_account`.")
-    on.accounts.assign(agent_id, account)
+    on.accounts.assign(agent_id, account, is_hosted=hosted)
     return AssignedAccount(agent_id=agent_id, account=account)
 
 

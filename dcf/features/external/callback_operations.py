@@ -105,7 +105,7 @@ class Callbacks:
         decided = decide if came.failed else within_quota(decide)
         done: Committed[Operated] = self._transactions.by_definition(token.workflow_id, reads, decided, token.state)
         if came.usage is not None and self._plane.after_usage is not None:
-            self._plane.after_usage(token.workflow_id)
+            self._plane.after_usage(token.workflow_id, ())
         self._follow_ups.after(token.workflow_id, done)
         return done.answer
 

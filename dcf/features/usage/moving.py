@@ -9,6 +9,8 @@ writes in a failover loses reports that are removed already, unless writes wait 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from dcf.core.documents.usage import BilledTurn
+from dcf.features.usage.bill_storage import Bills, stored_turn
 from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, SUM_UP
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
@@ -18,6 +20,7 @@ from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump
 
 _PROJECT: Final = ("project",)
+_ABOUT: Final = frozenset({"state", "agent", "day", "model", "turn"})
 
 _REMEMBERED_S: Final = 7 * 24 * 3600
 """Seconds for which a book remembers the last report of a run: longer than a process that moves reports can lag."""
@@ -76,16 +79,25 @@ return 0
 """Takes a run off those that owe something, unless it was noted again since."""
 
 
-def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, str]:
-    """Move at most `most` reports. Return how many are left, and the run's project or an empty text."""
+def move(
+    connections: Connections, workflow_id: str, most: int, bills: Bills, turns: Sequence[BilledTurn] = ()
+) -> tuple[int, str]:
+    """Move at most `most` reports, and settle turns, also those that the run has not.
+
+    Return how many reports are left, and the run's project or an empty text.
+    """
     run = RunKeys(workflow_id)
     clock, entries, meta = connections.send(
         ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), connections.form.members(run.meta, _PROJECT)
     )
     project = str((connections.form.values(_PROJECT, meta) or {}).get("project") or "")
-    books = _by_book([(entry_id.decode(), _fields(flat)) for entry_id, flat in entries], project)
-    if books:
-        connections.send(*(_addition(book, workflow_id, reports) for book, reports in books.items()))
+    reports = [(entry_id.decode(), _fields(flat)) for entry_id, flat in entries]
+    books = _by_book(reports, project)
+    stored = [stored_turn(fields["turn"]) for _, fields in reports if "turn" in fields]
+    additions = [_addition(book, workflow_id, owed) for book, owed in books.items()]
+    additions += bills.commands([*{turn.name: turn for turn in (*stored, *turns)}.values()])
+    if additions:
+        connections.send(*additions)
     ids = [entry_id.decode() for entry_id, _ in entries]
     taken: Command = ("EVAL", _TAKE_AWAY, 2, run.spent, run.usage_parts, MODELS, OTHER_MODELS, *ids)
     (left,) = connections.send(taken)
@@ -99,7 +111,7 @@ def _by_book(reports: Sequence[tuple[str, dict[str, str]]], project: str) -> Map
     """Return by book its reports in order, each with its id, its day and its amounts."""
     result: dict[str, list[Json]] = {}
     for entry_id, fields in reports:
-        amounts = {name: value for name, value in fields.items() if name not in {"state", "agent", "day", "model"}}
+        amounts = {name: value for name, value in fields.items() if name not in _ABOUT}
         books = [f"{BOOKS}agent:{fields['agent']}", *([f"{BOOKS}project:{project}"] if project else [])]
         for book in books:
             result.setdefault(book, []).append([entry_id, fields["day"], amounts])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunRequest
-from dcf.core.documents.usage import Budget, read_budget_change
+from dcf.core.documents.usage import BilledTurn, Budget, read_budget_change
 from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
 from dcf.errors import InvalidArgument
 from dcf.features.journal.model import ENTRIES, TAIL
@@ -60,9 +60,9 @@ class Usages:
         self._runs = runs
         plane.after_usage = self.settle
 
-    def settle(self, workflow_id: str) -> None:
+    def settle(self, workflow_id: str, turns: Sequence[BilledTurn] = ()) -> None:
         """Move what a commit owes to the books. Block the run if the budget of its project is used up."""
-        project, limits = self._books.settle(workflow_id), limits_of(self._plane)
+        project, limits = self._books.settle(workflow_id, turns), limits_of(self._plane)
         budget = None if project is None or limits is None else limits.budget_of(project)
         if project is None or budget is None:
             return

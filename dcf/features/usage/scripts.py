@@ -27,7 +27,7 @@ local function read_report(fields)
   local about, amounts = {}, {}
   for i = 1, #fields, 2 do
     local name = fields[i]
-    if name == 'state' or name == 'agent' or name == 'day' or name == 'model' then
+    if name == 'state' or name == 'agent' or name == 'day' or name == 'model' or name == 'turn' then
       about[name] = fields[i + 1]
     else
       amounts[name] = fields[i + 1]
@@ -59,25 +59,39 @@ SETTLE: Final = (
     + """
 local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[5])
 local touched = {}
-local project = false
+local project, unpaid, paid = false, {}, {}
+for i = 9, #ARGV do paid[ARGV[i]] = true end
+local function is_paid(turn)
+  local bill = cjson.decode(turn)
+  local name = bill.account .. '/' .. bill.reservation
+  if paid[name] then return true end
+  local known = redis.call('GET', ARGV[8]:format(bill.account, bill.reservation))
+  local tokens_in, tokens_out = (known or ''):match('^%d+|(%d+)|(%d+)|')
+  return tokens_in and tonumber(tokens_in) >= (bill.usage.tokens_in or 0)
+    and tonumber(tokens_out) >= (bill.usage.tokens_out or 0)
+end
 if #entries > 0 then
   local told = read_member(redis.call, KEYS[3], 'project')
   project = told and told:match('^"([%w_.-]+)"$')
 end
 for _, entry in ipairs(entries) do
   local about, amounts = read_report(entry[2])
-  add_parts(KEYS[2], about, amounts, ARGV[6], ARGV[7])
-  local books = {ARGV[2] .. 'agent:' .. about.agent}
-  if project then
-    books[2] = ARGV[2] .. 'project:' .. project
+  if about.turn and not is_paid(about.turn) then
+    unpaid[#unpaid + 1] = about.turn
+  else
+    add_parts(KEYS[2], about, amounts, ARGV[6], ARGV[7])
+    local books = {ARGV[2] .. 'agent:' .. about.agent}
+    if project then
+      books[2] = ARGV[2] .. 'project:' .. project
+    end
+    for _, book in ipairs(books) do
+      add(book, '', amounts)
+      add(book .. ':' .. about.day, '', amounts)
+      touched[book] = true
+      touched[book .. ':' .. about.day] = true
+    end
+    redis.call('XDEL', KEYS[1], entry[1])
   end
-  for _, book in ipairs(books) do
-    add(book, '', amounts)
-    add(book .. ':' .. about.day, '', amounts)
-    touched[book] = true
-    touched[book .. ':' .. about.day] = true
-  end
-  redis.call('XDEL', KEYS[1], entry[1])
 end
 for book in pairs(touched) do
   redis.call('EXPIRE', book, ARGV[3])
@@ -91,6 +105,6 @@ if left == 0 then
     redis.call('ZREM', KEYS[4], ARGV[1])
   end
 end
-return {left, project or ''}
+return {left, project or '', unpaid}
 """
 )

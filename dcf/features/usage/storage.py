@@ -11,11 +11,12 @@ in the books or still owed, never both.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from dcf.core.documents.usage import BilledTurn
+from dcf.features.usage.bill_storage import BILLS, stored_turn
 from dcf.features.usage.moving import move
 from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, SETTLE
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
-from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.usage_sums import OWED, read_sums
@@ -34,15 +35,21 @@ class UsageBooks:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._bills = BILLS.make(connections)
 
-    def settle(self, workflow_id: str) -> str | None:
-        """Move what the run owes to the books. Return its project, if something was owed and it has one."""
-        settled = None
+    def settle(self, workflow_id: str, turns: Sequence[BilledTurn] = ()) -> str | None:
+        """Move what the run owes to the books. Return its project, if something was owed and it has one.
+
+        The bills of `turns` are sent with it: of a commit a moment ago, and of a refused one, which the run has not.
+        """
+        settled, answered = None, list[str]()
         while True:
-            left, project = self._moved(workflow_id)
+            left, project, unpaid = self._moved(workflow_id, turns, answered)
             settled = project or settled
             if not left:
                 return settled
+            answered += [turn.name for turn in turns]
+            turns = unpaid
 
     def settle_owed(self, now: int | None = None) -> int:
         """Move what runs owe whose reports are older than a minute, or of all; return of how many runs."""
@@ -50,18 +57,33 @@ class UsageBooks:
         (runs,) = self._connections.send(("ZRANGE", OWED, "-inf", until, "BYSCORE", "LIMIT", 0, _MOST_RUNS))
         if self._connections.shards > 1:
             for run in runs:
-                move(self._connections, run.decode(), _AT_ONCE)
+                move(self._connections, run.decode(), _AT_ONCE, self._bills)
         elif runs:
-            self._connections.send(*(_settle(self._connections.form, run.decode()) for run in runs))
+            replies = self._connections.send(*(self.moving(run.decode()) for run in runs))
+            for run, (_, _, unpaid) in zip(runs, replies, strict=True):
+                if unpaid:
+                    self.settle(run.decode(), [stored_turn(text.decode()) for text in unpaid])
         return len(runs)
 
-    def _moved(self, workflow_id: str) -> tuple[int, str]:
-        """Move some of what a run owes. Return how many reports are left, and its project or an empty text."""
+    def _moved(
+        self, workflow_id: str, turns: Sequence[BilledTurn], answered: Sequence[str]
+    ) -> tuple[int, str, list[BilledTurn]]:
+        """Move some of what a run owes, and settle turns, of which accounts have `answered` for others before.
+
+        Return how many reports are left, its project or an empty text, and the turns that are still to be settled.
+        """
         if self._connections.shards > 1:
-            return move(self._connections, workflow_id, _AT_ONCE)
-        (reply,) = self._connections.send(_settle(self._connections.form, workflow_id))
-        left, project = reply
-        return left, project.decode()
+            return *move(self._connections, workflow_id, _AT_ONCE, self._bills, turns), []
+        *_, reply = self._connections.send(*self._bills.commands(turns), self.moving(workflow_id, answered))
+        left, name, unpaid = reply
+        return left, name.decode(), [stored_turn(text.decode()) for text in unpaid]
+
+    def moving(self, workflow_id: str, answered: Sequence[str] = ()) -> Command:
+        """Return the command that moves what a run owes, but for turns of which no account has answered."""
+        run, script = RunKeys(workflow_id), self._connections.form.script(SETTLE)
+        names = (run.spent, run.usage_parts, run.meta, OWED)
+        fixed = (workflow_id, BOOKS, LIFE_S, LINGER, _AT_ONCE, MODELS, OTHER_MODELS, self._bills.settled_key)
+        return ("EVAL", script, 4, *names, *fixed, *answered)
 
     def of_runs(self, workflow_ids: Sequence[str]) -> list[dict[str, int]]:
         """Return the sums of runs; they are those of their own transactions."""
@@ -92,12 +114,6 @@ class UsageBooks:
         commands: list[Command] = [("HGETALL", book), *(("HGETALL", f"{book}:{day}") for day in chosen_days)]
         total, *daily = (read_sums(reply) for reply in self._connections.send(*commands))
         return total, {day: sums for day, sums in zip(chosen_days, daily, strict=True) if sums}
-
-
-def _settle(form: DocumentForm, workflow_id: str) -> Command:
-    run = RunKeys(workflow_id)
-    names = (run.spent, run.usage_parts, run.meta, OWED)
-    return ("EVAL", form.script(SETTLE), 4, *names, workflow_id, BOOKS, LIFE_S, LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
 
 
 def _split(rest: str) -> tuple[str, str]:

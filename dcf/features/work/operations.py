@@ -195,7 +195,7 @@ class WorkFinding:
                 if isinstance(answer, TakenWork):
                     self._leave(query, None if begun is None else page_query.place)
                     return answer
-                if answer is not None and answer.code == "work_limit_reached":
+                if answer is not None and answer.code in {"work_limit_reached", "account_closed"}:
                     return answer
                 passed.append(state)
                 reasons += [] if answer is None else [answer]

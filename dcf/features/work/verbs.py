@@ -38,7 +38,7 @@ def _said(answer: Mapping[str, Any]) -> str:
     lists=("assistant", "member"),
     is_repeatable=False,
     says=_said,
-    codes=("unknown_run", "nothing_ready", "work_limit_reached"),
+    codes=("unknown_run", "nothing_ready", "work_limit_reached", "account_closed"),
     command=Command(
         name="states ls",
         summary="""List the states of all runs: leased, ready or stuck.""",

@@ -10,6 +10,7 @@ from dcf.core.documents.usage import Charge
 from dcf.store.connection.commands import Command
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
+from dcf.values.json_text import dump
 
 OWED: Final = "cp:idx:usage:owed"
 """The runs with reports for the books, by the time of the oldest."""
@@ -23,6 +24,7 @@ def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
         commands += [("HINCRBY", run.usage, name, amount) for name, amount in amounts.items()]
         about: dict[str, str] = {"state": encode_state(charge.state), "agent": charge.agent, "day": charge.day}
         about |= {} if charge.usage.model is None else {"model": charge.usage.model}
+        about |= {} if charge.usage.turn is None else {"turn": dump(charge.usage.turn.as_json())}
         fields: list[str | int] = [part for pair in about.items() for part in pair]
         fields += [part for pair in amounts.items() for part in pair]
         commands.append(("XADD", run.spent, "*", *fields))

@@ -62,6 +62,7 @@ _Checked = Annotated[OwnAgentId | None, Argument(means="Your agent id, to be che
         "run_paused",
         "terminal",
         "work_limit_reached",
+        "account_closed",
     ),
     only_when_set=("work",),
 )
@@ -120,7 +121,7 @@ def acquire_state_lease(
     scope="work",
     lists=("worker", "member"),
     is_repeatable=False,
-    codes=("unknown_run", "nothing_ready", "run_over", "run_blocked", "run_paused", "terminal"),
+    codes=("unknown_run", "nothing_ready", "run_over", "run_blocked", "run_paused", "terminal", "account_closed"),
     only_when_set=("work",),
     in_refusals={"more_work": []},
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 REFUSALS: Final[Mapping[str, str]] = {
+    "account_closed": "A usage limit has closed the account of the agent.",
     "already_answered": "Somebody else answered first.",
     "already_completed": "The token has completed the state with other content.",
     "already_exists": "There is a file or directory of this name.",
@@ -116,7 +117,7 @@ REPEATABLE: Final = frozenset(
     {
         *("lease_held", "needs_work", "not_delivered", "not_ready", "nothing_ready", "on_hold", "quota_exceeded"),
         *("review_running", "run_blocked", "run_live", "run_paused", "children_open", "states_open", "units_open"),
-        *("issues_open", "work_limit_reached", "no_artifact_store"),
+        *("issues_open", "work_limit_reached", "no_artifact_store", "account_closed"),
     }
 )
 """Codes after which the same call can succeed later, without a change of its arguments."""

@@ -16,6 +16,7 @@ from dcf.asl.steps import OpenTask
 from dcf.asl.tasks.signals import NAME_RULE, is_signal_name
 from dcf.core.completing.conclusion import Conclusion
 from dcf.core.completing.waiting import begun, limited
+from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
 from dcf.core.documents.parents import Parent
@@ -122,7 +123,7 @@ class OutsideTasks:
         waiting = self.waiting[path]
         seen = Snapshot(now=now, meta=_RUNNING, states={path: waiting.doc}, timers={path: now})
         due = attention.look(seen, path)
-        if due.answer.fired == "timed_out":
+        if isinstance(due.answer, Owed) and due.answer.fired == "timed_out":
             return _timed_out(path, waiting.doc, now)
         if due.changes is not None:
             waiting.doc = due.changes.states.get(path, waiting.doc)

@@ -7,6 +7,7 @@ from dcf.core.documents.answers import Leased, Released
 from dcf.core.documents.decision import More
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.leasing.lease import Acquire, Release, Renew, acquire, release, renew
+from dcf.core.leasing.lost_leases import LostLease
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
@@ -24,7 +25,7 @@ EXPIRY = NOW + TTL * SECOND
 def ask(doc: StateDoc, *, now: int = NOW, about: Meta | None = None, **more: Any) -> Leased | Refusal:
     usual: dict[str, Any] = {"state": "A", "owner": "bob", "token": "t2", "ttl_s": TTL}
     answer = acquire(snapshot(doc, now=now, about=about), Acquire(**usual | more)).answer
-    assert not isinstance(answer, More), "everything is read"
+    assert not isinstance(answer, LostLease), "no lease is excusable"
     return answer
 
 

@@ -12,6 +12,7 @@ from dcf.core.leasing.lease import Release
 from dcf.core.leasing.parking import Excuse
 from dcf.errors import InvalidArgument, NotFound
 from dcf.features.accounts import keys as account_keys
+from dcf.features.accounts.admission_operations import AccountAdmissions
 from dcf.features.accounts.model import Bill, LimitMet, Wish
 from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.prices import price_of, read_prices
@@ -38,7 +39,9 @@ def world(timely: World) -> World:
 
 @pytest.fixture
 def accounts(world: World, connections: Connections) -> Accounts:
-    return Accounts(world.plane, AccountStore(connections))
+    store = AccountStore(connections)
+    world.plane.admitting.admissions = AccountAdmissions(store)
+    return Accounts(world.plane, store)
 
 
 def name() -> str:

@@ -83,7 +83,7 @@ def test_the_script_and_the_pure_functions_agree(
     connections: Connections, limits: dict[str, int], course: list[tuple[int, tuple[Any, ...]]]
 ) -> None:
     account, clock = f"acc-{uuid.uuid4().hex[:10]}", {"now": BEGIN}
-    store = AccountStore(connections, clock)
+    store = AccountStore(connections, lambda: clock["now"])
     store.put(account, limits, {"currency": "EUR"})
     books = Books(numbers=limits, texts={"currency": "EUR"})
     for passed, step in course:

@@ -53,6 +53,20 @@ def test_a_run_with_nine_times_the_work_gets_no_more_turns_than_others(seed: int
 
 
 @given(st.integers(0, 10**9))
+def test_shares_are_equal_though_no_turn_has_an_estimate(seed: int) -> None:
+    count, _ = served(seed, 100, tokens=(1000, 1000), estimate=0)
+    assert len(count) == RUNS
+    assert all(abs(number - 100 / RUNS) <= 0.25 * 100 / RUNS for number in count.values()), count
+
+
+@given(st.integers(0, 10**9))
+def test_shares_of_tokens_are_equal_without_estimates_once_turns_differ(seed: int) -> None:
+    _, used = served(seed, 400, tokens=(500, 3000), estimate=0)
+    equal = sum(used.values()) / RUNS
+    assert all(abs(tokens - equal) <= 0.25 * equal for tokens in used.values()), used
+
+
+@given(st.integers(0, 10**9))
 def test_shares_are_of_tokens_though_each_estimate_is_wrong(seed: int) -> None:
     _, used = served(seed, 400, tokens=(500, 3000), estimate=1750)
     equal = sum(used.values()) / RUNS

@@ -103,3 +103,26 @@ async def test_what_is_no_limit_is_rejected_in_words(
 
 async def test_an_account_that_is_not_there_is_not_found(operator: Tools, account: str) -> None:
     await operator.refused("not_found", "read_account", account=account)
+
+
+async def test_the_refusal_of_a_lease_names_the_account_its_end_and_the_agent_that_reported_it(
+    operator: Tools, account: str
+) -> None:
+    me, run = f"a-{secrets.token_hex(4)}", f"r-{secrets.token_hex(4)}"
+    await operator.ok("assign_account", agent_id=me, account=account)
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}
+    await operator.ok("start_run", workflow_id=run, workflow_json={"asl": machine}, agents_map_json={"A": me})
+    closed = await operator.ok("report_limit", account=account, agent_id="bob", until="1h")
+    for tool, arguments in (
+        ("acquire_state_lease", {"state": "A", "owner_agent_id": me}),
+        ("claim_ready_state", {"agent_id": me}),
+    ):
+        refused = await operator.refused("account_closed", tool, workflow_id=run, **arguments)
+        assert f"Account {account} is closed until {closed['closed_until'][:19]}Z" in refused["error"]
+        assert "reported by bob" in refused["error"]
+        assert "No work is lost. Wait with" in refused["hint"]
+        assert refused["retry_after_s"] == pytest.approx(3600, abs=60)
+    waited = await operator.ok("await_workflow_event", agent_id=me, timeout_s=0)
+    assert waited["status"] == "timeout", "the event brings no lease either"
+    shown = await operator.ok("read_workflow_control_plane", workflow_id=run)
+    assert (shown["states"]["A"]["status"], shown["states"]["A"]["attempts"]) == ("pending", 0)

@@ -1,10 +1,12 @@
 """Twenty agents of one account on three real hosts, and a provider that rejects every call for some seconds.
 
-The runs allow one attempt, so that a single counted one would end them. DCF_LIMIT_WINDOW_S sets the length of the
-window; `pytest -s` prints what was measured.
+A host is killed in the window, also while it parks its states. The runs allow one attempt, so that a single counted one
+would end them. DCF_LIMIT_WINDOW_S sets the length of the window, DCF_LIMIT_SEED the moment of the kill; `pytest -s`
+prints what was measured.
 """
 
 import os
+import random
 import secrets
 import threading
 import time
@@ -25,6 +27,7 @@ from tests.system.processes.site import LONG, Process, first_line
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
 
+SEED = int(os.environ.get("DCF_LIMIT_SEED") or secrets.randbelow(10**6))
 WINDOW_S = int(os.environ.get("DCF_LIMIT_WINDOW_S", "8"))
 LEASE_S = 3
 HOSTS = (7, 7, 6)
@@ -136,10 +139,12 @@ class Trial:
     def is_over(self) -> bool:
         return all(self.state(run)["status"] in {"succeeded", "failed"} for run in self.runs)
 
-    def is_quiet(self) -> bool:
-        states = [self.state(run) for run in self.runs]
-        waiting = [state for state in states if state["status"] != "succeeded"]
-        return all(state.get("parked") and not state.get("lease") for state in waiting)
+    def await_kill(self, seed: int) -> float:
+        """Wait for any moment of the window, or of its first second, when states are being parked; return which."""
+        rng = random.Random(seed)
+        after_s = rng.uniform(0, rng.choice([1, WINDOW_S]))
+        wait_until(lambda: self.provider.begin is not None and time.time() >= self.provider.begin + after_s, LONG)
+        return after_s
 
     def parked(self) -> str | None:
         """Return a run whose state is parked, if there is one."""
@@ -160,18 +165,18 @@ def trial(tmp_path: Path) -> Iterator[Trial]:
 
 def test_twenty_agents_on_three_hosts_lose_nothing_to_a_limit_and_a_killed_host(trial: Trial) -> None:
     trial.provider.begins_after = 25
+    print(f"DCF_LIMIT_SEED={SEED}")  # noqa: T201 - to repeat a failure
     for number in range(len(HOSTS)):
         trial.start_host(number)
     trial.start_runs()
-    wait_until(lambda: trial.shown()["status"] == "closed", LONG)
+    after_s = trial.await_kill(SEED)
+    trial.hosts[1].kill()
+    trial.hosts[1].wait(LONG)
     wait_until(lambda: trial.parked() is not None, LONG)
     why = trial.tools.call("explain_run", workflow_id=trial.parked())
     (finding,) = why["findings"]
     assert finding["cause"] == "account_closed"
     assert finding["sentence"].startswith(f"State 'A' is parked. Account {trial.account} is closed until ")
-    wait_until(trial.is_quiet, LONG)  # the lease of a killed host counts an attempt, limit or not
-    trial.hosts[1].kill()
-    trial.hosts[1].wait(LONG)
     trial.start_host(1)
 
     wait_until(trial.is_over, WINDOW_S + LONG)
@@ -184,11 +189,11 @@ def test_twenty_agents_on_three_hosts_lose_nothing_to_a_limit_and_a_killed_host(
     killed = sum(accepted.values()) - len(trial.runs)  # turns of the killed host
     assert today["tokens_in"] == TOKENS * len(trial.runs)
     assert today["cost"] == {"EUR": f"{len(trial.runs) // 4}"}
-    assert trial.shown()["in_flight"] == 0
-    report(trial, rejected, killed)
+    assert trial.shown()["in_flight"] <= HOSTS[1], "reservations of the killed host lapse with the next one"
+    report(trial, rejected, killed, after_s)
 
 
-def report(trial: Trial, rejected: list[tuple[float, str, str, int]], killed: int) -> None:
+def report(trial: Trial, rejected: list[tuple[float, str, str, int]], killed: int, after_s: float) -> None:
     """Print the figures of the trial."""
     begin, end = trial.provider.begin or 0.0, trial.provider.end
     first: dict[str, float] = {}
@@ -197,7 +202,8 @@ def report(trial: Trial, rejected: list[tuple[float, str, str, int]], killed: in
             first.setdefault(agent, at)
     waits = sorted(at - end for at in first.values())
     print(  # noqa: T201 - the figures of the bound
-        f"window {WINDOW_S} s: {len(rejected)} calls rejected, the last {rejected[-1][0] - begin:.2f} s after begin; "
+        f"seed {SEED}, window {WINDOW_S} s, a host killed after {after_s:.1f} s: "
+        f"{len(rejected)} calls rejected, the last {rejected[-1][0] - begin:.2f} s after begin; "
         f"{len(waits)} agents at work after it, the first after {waits[0]:.1f} s, the last after {waits[-1]:.1f} s; "
         f"{killed} turns of the killed host unheard; 0 of {len(trial.runs)} states failed"
     )
