@@ -1,7 +1,8 @@
 """The counts of this process for monitoring: leases, takeovers, conflicts, notifications, and how long tools take.
 
 `current` is None unless metrics are configured; then an event costs only a check of it. No label has the id of a run, a
-state or an agent: their values are few. No decision may rest on the counts, and this module must not send them.
+state or an agent, and at most 100 accounts are named. No decision may rest on the counts, and this module must not send
+them.
 """
 
 import threading
@@ -19,6 +20,11 @@ SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 
 MOST_READY: Final = 10_000
 """Ready states that are remembered until they are leased; the oldest is forgotten first."""
+
+MOST_ACCOUNTS: Final = 100
+"""Accounts that metrics name; the refusals of all others are counted together."""
+
+_OTHERS: Final = "(others)"
 
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -74,7 +80,13 @@ DURATION: Final = Family(
     "From the first lease of a state's visit to its end, by how it ended, where this process committed the end.",
     ("status",),
 )
-COUNTED: Final = (LEASES, TAKEOVERS, CONFLICTS, NOTIFICATIONS, TOOLS, READY, STATES, DURATION, REJECTED)
+REFUSED: Final = Family(
+    "dcf_account_refused_total",
+    "counter",
+    "Turns that an account refused to this process, by reason. Each repeated request counts.",
+    ("account", "reason"),
+)
+COUNTED: Final = (LEASES, TAKEOVERS, CONFLICTS, NOTIFICATIONS, TOOLS, READY, STATES, DURATION, REJECTED, REFUSED)
 
 _TOLD: Final = {
     "StateEntered": "entered",
@@ -163,6 +175,7 @@ class Meters:
         )
         self._states, self._durations = _LabelledCounts(STATES), _Histogram(DURATION)
         self._rejected = _LabelledCounts(REJECTED, {(reason,): 0 for reason in ("disk", "memory", "replicas")})
+        self._refused, self._accounts = _LabelledCounts(REFUSED), set[str]()
         self._ready_since: dict[tuple[str, str], int] = {}
 
     def committed(self, workflow_id: str, changes: WriteSet, now: int) -> None:
@@ -207,6 +220,13 @@ class Meters:
         with self._lock:
             self._rejected.add(reason)
 
+    def turn_refused(self, account: str, reason: str) -> None:
+        """Count a turn that may not start yet."""
+        with self._lock:
+            if len(self._accounts) < MOST_ACCOUNTS:
+                self._accounts.add(account)
+            self._refused.add(account if account in self._accounts else _OTHERS, reason)
+
     def notified(self, outcomes: Sequence[str]) -> None:
         """Count notifications."""
         with self._lock:
@@ -222,7 +242,7 @@ class Meters:
         """Return everything that is counted."""
         parts = (self._leases, self._takeovers, self._conflicts, self._notifications, self._tools, self._ready)
         with self._lock:
-            return [part.read() for part in (*parts, self._states, self._durations, self._rejected)]
+            return [part.read() for part in (*parts, self._states, self._durations, self._rejected, self._refused)]
 
 
 current: Meters | None = None

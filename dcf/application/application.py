@@ -86,9 +86,10 @@ class Application(ApplicationRoots):
     def accounts(self) -> "Accounts":
         """The limits of providers that agents share."""
         from dcf.features.accounts.operations import Accounts
+        from dcf.features.accounts.overview_storage import Overviews
         from dcf.features.accounts.storage import AccountStore
 
-        return Accounts(self.control_plane, AccountStore(self._connections))
+        return Accounts(self.control_plane, AccountStore(self._connections), Overviews(self._connections))
 
     @part
     def people(self) -> "People":

@@ -244,12 +244,14 @@ class ApplicationRoots:
     def _exports(self) -> "tuple[Exports, RunTraces | None]":
         """The part that explains and exports runs, and the part that sends their traces."""
         from dcf.application.parts import open_exports
+        from dcf.features.accounts.overview_storage import Overviews
         from dcf.features.diagnosis.operations import Diagnosis
         from dcf.features.diagnosis.storage import RunSignsReader
 
         runs, connections = self._runs, self._connections
         signs = RunSignsReader(connections, self._note_writes)
-        diagnosis = Diagnosis(runs.plane, signs, self.settings.pulse_interval_s, self._kinds_of)
+        signs_of = Overviews(connections).signs
+        diagnosis = Diagnosis(runs.plane, signs, self.settings.pulse_interval_s, self._kinds_of, signs_of)
         records = (self.usages, self.journal, self.artifacts)
         return self._resources.enter_context(open_exports(runs, connections, diagnosis, records))
 

@@ -21,13 +21,13 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.limit_refusals import account_closed
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
 from dcf.core.documents.usage import BilledTurn
 from dcf.core.extensions import EXTENSIONS, Ending
 from dcf.core.leasing import attention, healing, lease
 from dcf.core.leasing.extensions import LEASING
-from dcf.core.leasing.limit_refusals import account_closed_to
 from dcf.core.leasing.lost_leases import LostLease
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
@@ -182,7 +182,7 @@ class ControlPlane:
         """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
         closed = None if wish.only_held else self.admitting.closure(wish.owner)
         if closed is not None:
-            return account_closed_to(closed)
+            return account_closed(closed)
         if wish.only_held or self.limits is None or not self.limits.are_any:
             return self._claims.claim(workflow_id, wish)
         project = self.transactions.run(workflow_id).project

@@ -43,6 +43,7 @@ _ABOUT: Final[Mapping[str, str]] = {
     "gate": "gate",
     "issue": "issue",
     "name": "schedule",
+    "account": "account",
     "criteria": "criteria",
 }
 """The subject of an action, argument by argument, in the words of the page; a reader needs no epochs and hashes."""

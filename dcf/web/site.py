@@ -24,6 +24,7 @@ from dcf.web.compression import Compressed
 from dcf.web.downloads import Download, artifact_file, history_file, value_file
 from dcf.web.guard import Guard
 from dcf.web.live.streams import LivePages, live_routes
+from dcf.web.pages.accounts import accounts_page
 from dcf.web.pages.agents import agents_page
 from dcf.web.pages.inbox import check_answer, inbox_page
 from dcf.web.pages.login import login, logout
@@ -49,12 +50,13 @@ SCREENS: Final[tuple[tuple[str, Screen], ...]] = (
     ("/why", why_page),
     ("/inbox", inbox_page),
     ("/agents", agents_page),
+    ("/accounts", accounts_page),
     ("/workflows", workflows_page),
     ("/workflows/{name:path}", workflow_page),
     ("/system", system_page),
 )
 
-LIVE: Final = re.compile(rf"{PATH}/runs(/[^/]+)?")
+LIVE: Final = re.compile(rf"{PATH}/(runs(/[^/]+)?|accounts)")
 """The screens that update automatically, so that many pages request the same one at once."""
 
 Endpoint: TypeAlias = Callable[[Sessions, Request], Awaitable[Response]]

@@ -25,11 +25,13 @@ MENU: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Why", "/ui/why", frozenset({"why.html"})),
     ("Inbox", "/ui/inbox", frozenset({"inbox.html", "answer.html"})),
     ("Agents", "/ui/agents", frozenset({"agents.html"})),
+    ("Accounts", "/ui/accounts", frozenset({"accounts.html"})),
     ("Workflows", "/ui/workflows", frozenset({"workflows.html", "workflow.html", "validated.html"})),
     ("System", "/ui/system", frozenset({"system.html"})),
 )
 """The screens that every page leads to: name, path, and the templates of the pages that belong to it."""
 
+_FOLDERS: Final = ("templates", "run_templates", "list_templates")
 _LONGEST: Final = 20_000
 _EXCERPT: Final = 3_000
 _SHORT: Final = 500
@@ -124,7 +126,7 @@ def _mark(status: Json) -> str:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader((PACKAGE / "web" / "templates", PACKAGE / "web" / "run_templates")),
+        loader=FileSystemLoader([PACKAGE / "web" / folder for folder in _FOLDERS]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -21,6 +21,7 @@ from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.listing.runs import Facet
 from dcf.errors import DcfError
 from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
+from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.children.operations import Children
 from dcf.features.diagnosis.operations import Diagnosis
 from dcf.features.diagnosis.storage import RunSignsReader
@@ -170,7 +171,9 @@ class World:
         self.people = People(self.plane, self.history, HumanTasks(self.connections))
         self.views = RunViews(self.plane, self.store, self.told)
         self.histories = Histories(self.plane, self.history)
-        self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
+        self.diagnosis = Diagnosis(
+            self.plane, RunSignsReader(self.connections), 1.0, signs_of=Overviews(self.connections).signs
+        )
         self.limits = WorkLimiting(WorkLimits(self.connections))
         self.books = UsageBooks(self.connections)
         self.inbox = Inbox(self.connections, wait_replicas=self.wait_replicas)

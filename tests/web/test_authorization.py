@@ -39,6 +39,7 @@ SHOWN: Final = {
     "/why": "/ui/why",
     "/inbox": "/ui/inbox",
     "/agents": "/ui/agents",
+    "/accounts": "/ui/accounts",
     "/workflows": "/ui/workflows",
     "/workflows/{name:path}": "/ui/workflows/Kept",
     "/system": "/ui/system",
@@ -57,7 +58,7 @@ SENT: Final = {
 }
 """Routes that take forms."""
 
-STREAMED: Final = {"/live", "/runs/{workflow_id}/live"}
+STREAMED: Final = {"/live", "/accounts/live", "/runs/{workflow_id}/live"}
 """Routes of event streams, which are a matter of tests/web/live/test_live_ends.py once one is let in."""
 
 SOME: Final = ["/runs", "/runs/{workflow_id}/value", "/act/{tool}"]

@@ -73,6 +73,8 @@ def show_accounts(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 def show_account(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print an account whole."""
     print_line(_account_line(answer))
+    if answer["closed"] is not None:
+        print_line(f"  closed since: {answer['closed']['since'][:19]}Z")
     for name, value in answer["limits"].items():
         amount = f"{value['cost']} {value['currency']}" if isinstance(value, dict) else f"{value:,}"
         print_line(f"  {name.replace('_', ' ')}: {amount}")
@@ -96,11 +98,25 @@ def _account_line(account: Mapping[str, Json]) -> str:
     closed = account["closed"]
     state = account["status"]
     if closed is not None:
-        until = closed["until"] if closed["is_known"] else "nobody knows when"
-        state = f"closed until {until} ({clean(closed['kind'])}, reported by {clean(closed['reported_by'])})"
+        until = f" until {closed['until'][:19]}Z" if closed["is_known"] else ", nobody knows until when"
+        reason = closed["reason"] or closed["kind"]
+        state = f"closed{until} ({clean(reason)}, reported by {clean(closed['reported_by'])})"
     most = account["limits"].get("in_flight")
     flight = f"{account['in_flight']} of {most}" if most else f"{account['in_flight']}"
-    return f"{clean(account['account'])}: {state}, {flight} in flight"
+    parked = f", {account['parked_states']} states parked" if account["parked_states"] else ""
+    return f"{clean(account['account'])}: {state}, {flight} in flight{parked}{_budget_line(account)}"
+
+
+def _budget_line(account: Mapping[str, Json]) -> str:
+    """Return what is used of the budgets of today; nothing without a budget."""
+    today, limits = account["today"], account["limits"]
+    parts = []
+    if limits.get("tokens_per_day"):
+        parts.append(f"{today['tokens_in'] + today['tokens_out']:,} of {limits['tokens_per_day']:,} tokens")
+    money = limits.get("cost_per_day")
+    if money:
+        parts.append(f"{today['cost'].get(money['currency'], '0')} of {money['cost']} {money['currency']}")
+    return f", today {' and '.join(parts)}" if parts else ""
 
 
 def _day_line(today: Mapping[str, Json]) -> str:

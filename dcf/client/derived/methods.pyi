@@ -894,11 +894,12 @@ class VerbMethods:
         *,
         agent_id: str | None = None,
         project: str | None = None,
+        account: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
         cursor: str | None = None,
     ) -> ReadSums:
-        """Read what work used up, of one run, agent or project: tokens, money by currency, seconds, as far as
+        """Read what work used up, of a run, agent, project or account: tokens, money by currency, seconds, as
         reported.
 
         Of a run also by state, agent and model, and its budget; of others by day, for 30 days.

@@ -239,6 +239,16 @@ class StateDoc:
         return self.status is Status.RUNNING and self.kind in WAITING
 
     @property
+    def is_parked(self) -> bool:
+        """True from when it met a usage limit until it is leased again, or its agents are reminded after the end."""
+        is_free = self.parked is not None and self.lease.token is None and not self.reminders
+        return is_free and self.parked is not None and self.parked.until == self.not_before
+
+    def limit(self, now: int) -> Parked | None:
+        """Return the usage limit that it waits for; None if it waits for something else."""
+        return self.parked if self.is_parked and (self.not_before or 0) > now else None
+
+    @property
     def tries(self) -> int:
         """Number of leases since it was entered or retried. The run limits it (max attempts)."""
         return self.attempts - self.tries_from

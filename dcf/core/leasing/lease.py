@@ -11,6 +11,7 @@ from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents import receipts, refusals
 from dcf.core.documents.answers import Leased, Released
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
+from dcf.core.documents.limit_refusals import limited
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
 from dcf.core.documents.parking import Closure
@@ -19,7 +20,6 @@ from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
-from dcf.core.leasing.limit_refusals import account_closed
 from dcf.core.leasing.lost_leases import LostLease, lost_lease
 from dcf.core.leasing.parking import Excuse, excused, keep_out, unless_short
 from dcf.values.digest import fingerprint
@@ -330,9 +330,8 @@ def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
     if not doc.is_ready:
         return refusals.NOT_READY.refuse(state=request.state, doc=doc)
     if doc.not_before is not None and doc.not_before > now:
-        if doc.parked is not None and doc.parked.is_of_account and doc.parked.until == doc.not_before:
-            return account_closed(request.state, doc, now)
-        return refusals.not_due(request.state, doc, now)
+        met = doc.limit(now)
+        return refusals.not_due(request.state, doc, now) if met is None else limited(request.state, doc, met, now)
     return None
 
 

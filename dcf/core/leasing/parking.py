@@ -5,10 +5,10 @@ A parked state becomes ready at the end of the limit. No agent can lease it befo
 
 from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.decision import Decision, Snapshot, WriteSet
+from dcf.core.documents.limit_refusals import limited
 from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.documents.parking import LONGEST_S, TOLD, Closure, parked_after
 from dcf.core.documents.refusals import PARKED_TOO_LONG
-from dcf.core.leasing.limit_refusals import account_closed
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
 
@@ -55,7 +55,8 @@ def keep_out(snapshot: Snapshot, state: str, agent: str, closed: Closure) -> Dec
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
     limit = Excuse(until=closed.until, kind=closed.kind, account=closed.account, by=closed.by)
     waiting = put_off(doc, limit, now, by=agent)
-    refusal = account_closed(state, waiting, now)
+    assert waiting.parked is not None, "an account that is closed opens later than now"
+    refusal = limited(state, waiting, waiting.parked, now)
     if meta is None or not is_alone(meta, state, agent):
         return Decision(answer=refusal)
     too_long = unless_short(state, doc, waiting)

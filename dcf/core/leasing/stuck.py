@@ -6,8 +6,8 @@ A running run is stuck if somebody has to do something before it continues:
 - the agents of a state were reminded three times without success, or the run was not started in time;
 - a state keeps failing, or its holder renews the lease for an hour without a result.
 
-A paused run is not stuck, since its pause is intended. A run that waits for a time, for something outside or for a
-verdict is not stuck.
+A paused run is not stuck, since its pause is intended. A run that waits for a time, for the end of a usage limit, for
+something outside or for a verdict is not stuck.
 
 All of this follows from the documents of the run, and changes only with them. So the commit that changes it also
 changes the list of stuck runs. A missing timer loop, or a Redis that refuses writes, is no fault of a run: `why` names
@@ -43,7 +43,7 @@ def is_stuck(meta: Meta, docs: Iterable[StateDoc]) -> bool:
 
 def is_stuck_state(doc: StateDoc, *, is_started: bool) -> bool:
     """Return True if the run cannot continue in this state until somebody does something."""
-    if doc.status.is_terminal or doc.is_judged or doc.is_open_scope:
+    if doc.status.is_terminal or doc.is_judged or doc.is_open_scope or doc.is_parked:
         return False
     if doc.attached and any(value.awaits_answer() for value in doc.attached):
         return False

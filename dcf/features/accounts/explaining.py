@@ -1,57 +1,56 @@
-"""Says of a parked state which limit it waits for, until when, and which agent reported the limit. Pure."""
+"""Says of a parked state which limit it waits for, until when, who reported it, and what place it has. Pure."""
 
-from typing import Final
-
+from dcf.core.documents.limit_refusals import limit_words
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parking import Parked
+from dcf.features.accounts.overview import NO_SIGN, LimitSign
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import Facts, lasting, moment, text
-from dcf.features.diagnosis.model import Cause, RunFinding
-
-_KINDS: Final = {
-    "limit": "The usage limit of {by} lasts until {until}, in {rest}.",
-    "guess": "The usage limit of {by} has no known end; the next attempt is at {until}, in {rest}.",
-    "busy": "The provider of {by} is overloaded; the next attempt is at {until}, in {rest}.",
-    "spent": "The credit or quota of {by} is used up: a person must pay; the next attempt is at {until}, in {rest}.",
-}
-
-_OF_ACCOUNT: Final = {
-    "limit": "Account {account} is closed until {until}, in {rest} (usage limit, reported by {by}).",
-    "guess": "Account {account} is closed: {by} met a limit without an end; the next attempt is at {until}, in {rest}.",
-    "spent": "Account {account} has no credit: a person must pay; the next attempt is at {until}, in {rest}.",
-    "day": "Account {account} has used up its budget of the day; the next begins at {until}, in {rest}.",
-    "wait": "Account {account} has no room for another turn; the next attempt is at {until}, in {rest}.",
-}
-
-
-def limit_of(doc: StateDoc, now: int) -> Parked | None:
-    """Return the limit that an open state waits for; None if it waits for something else."""
-    met = doc.parked
-    return (
-        None if met is None or doc.lease.token is not None or met.until != doc.not_before or met.until <= now else met
-    )
+from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
+from dcf.values.instants import from_text
 
 
 def about_limit(path: str, doc: StateDoc, met: Parked, facts: Facts) -> RunFinding:
-    """Return until when the state is parked. It is not stuck: it resumes at that time."""
-    kinds = _KINDS if met.account is None else _OF_ACCOUNT
-    words = kinds.get(met.kind, kinds["guess"])
-    times = {"until": moment(met.until), "rest": lasting(met.until - facts.now)}
-    limit = words.format(by=met.by or "an agent", account=met.account, **times)
+    """Return until when the state is parked. It is not stuck: it resumes at that time, if the run has time for it."""
+    sign = NO_SIGN if met.account is None else facts.signs.get((met.account, met.until), NO_SIGN)
+    times_out = from_text(facts.document.get("deadline"))
+    is_short = times_out is not None and times_out < met.until
+    limit = limit_words(met, lasting(met.until - facts.now), sign.reason)
+    warning = f" The run times out first, at {moment(times_out)}." if times_out is not None and is_short else ""
     return RunFinding(
         cause=Cause.ACCOUNT_CLOSED,
-        sentence=f"State '{path}' is parked. {limit}",
-        remedy=remedies.wait(facts.workflow_id, path),
+        sentence=f"State '{path}' is parked. {limit}{_order(sign)}{warning}",
+        remedy=_remedy(path, met, facts, is_short=is_short),
         stuck=False,
         state=path,
         since=met.since,
         evidence={
+            "limit": limit,
             "until": text(met.until),
             "kind": met.kind,
             "account": met.account,
             "reported_by": met.by,
+            "reason": sign.reason or None,
+            "ahead": sign.ahead,
+            "waiting_states": sign.waiting,
             "parked_times": met.count,
             "parked_seconds": met.seconds,
             "attempts": doc.attempts,
+            "run_times_out_at": text(times_out) if is_short else None,
         },
     )
+
+
+def _order(sign: LimitSign) -> str:
+    """Say which place the state has among those that wait for the account, if some become ready before it."""
+    if sign.waiting <= 1:
+        return ""
+    if sign.ahead:
+        return f" It is number {sign.ahead + 1} of {sign.waiting} states that wait for the account."
+    return f" {sign.waiting} states wait for the account."
+
+
+def _remedy(path: str, met: Parked, facts: Facts, *, is_short: bool) -> Remedy:
+    if met.account is None or not (is_short or met.kind == "spent"):
+        return remedies.wait(facts.workflow_id, path)
+    return remedies.open_account(met.account, is_spent=met.kind == "spent")

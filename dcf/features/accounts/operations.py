@@ -1,8 +1,9 @@
 """The operations on accounts: reserve and report turns, close and open, park a state, keep the ledger."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from dcf import metrics
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Released, Updated
@@ -18,53 +19,59 @@ from dcf.features.accounts.billing_operations import KnownPrices
 from dcf.features.accounts.limits import moment_of
 from dcf.features.accounts.model import LimitMet, Verdict, Wish
 from dcf.features.accounts.prices import Price, price_of
-from dcf.features.accounts.showing import account_shown
+from dcf.features.accounts.showing import account_shown, day_number, ledger_shown
 from dcf.features.accounts.statements import Statement
-from dcf.features.accounts.unparking import resume
+from dcf.features.accounts.unparking import resume, warn
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from dcf.core.documents.usage import UsageReport
+    from dcf.features.accounts.overview import AccountView
+    from dcf.features.accounts.overview_storage import Overviews
     from dcf.features.accounts.storage import AccountStore
     from dcf.runs.control_plane import ControlPlane
     from dcf.store.transaction.runs import Committed
+
+_STARTED: Final = frozenset({"granted", "settled"})
 
 
 class Accounts:
     """The accounts of a deployment."""
 
-    def __init__(self, plane: "ControlPlane", store: "AccountStore") -> None:
+    def __init__(self, plane: "ControlPlane", store: "AccountStore", overviews: "Overviews") -> None:
         self._plane = plane
         self._store = store
         self._admissions = admissions_of(plane)
         self._prices = KnownPrices(store)
+        self._overviews = overviews
 
     def put(self, account: str, limits: Mapping[str, int], currency: str | None = None) -> dict[str, Json]:
         """Set limits; those that are not named stay, 0 removes a limit."""
         self._store.put(account, limits, {} if currency is None else {"currency": currency})
         return self.read(account)
 
-    def names(self) -> list[str]:
-        """Return the names of all accounts."""
-        return self._store.names()
-
     def read(self, account: str) -> dict[str, Json]:
         """Return how an account is; raise NotFound if there is none of this name."""
-        if account not in self._store.names():
+        now, views = self._overviews.read(account)
+        if not views:
             raise NotFound(f"There is no account '{account}'.", "`list_accounts` shows those that there are.")
-        return self._shown(account, self._store.now(), self._store.agents())
+        return account_shown(views[0], now)
 
     def all(self) -> list[dict[str, Json]]:
         """Return all accounts."""
-        now, agents = self._store.now(), self._store.agents()
-        return [self._shown(name, now, agents) for name in self._store.names()]
+        now, views = self._overviews.read()
+        return [account_shown(view, now) for view in views]
 
-    def _shown(self, account: str, now: int, agents: Mapping[str, str]) -> dict[str, Json]:
-        books = self._store.read(account, [now // model.DAY])
-        own = sorted(agent for agent, its in agents.items() if its == account)
-        return account_shown(account, books, own, now)
+    def first(self, most: int) -> tuple[int, list["AccountView"]]:
+        """Return the time of Redis and the first accounts by name, as metrics count them."""
+        return self._overviews.read(most=most)
+
+    def used(self, account: str, days: Sequence[str]) -> dict[str, Json]:
+        """Return the ledger of these days (2026-11-24), and its sum; raise NotFound if there is no such account."""
+        self.read(account)
+        return ledger_shown(self._store.read(account, [day_number(day) for day in days]).days)
 
     def log(self, account: str, most: int) -> list[dict[str, str]]:
         """Return the log of the account, the latest entry first."""
@@ -86,6 +93,8 @@ class Accounts:
         verdict = self._store.reserve(account, replace(wish, nanos=min(nanos, model.MOST_NANOS)))
         if verdict.verdict == "closed":
             self._admissions.note_limit(account, verdict.after)
+        if metrics.current is not None and verdict.verdict not in _STARTED:
+            metrics.current.turn_refused(account, verdict.verdict)
         return verdict
 
     def report(self, account: str, reservation: str, usage: "UsageReport", *, ended: bool, ok: bool) -> str:
@@ -160,9 +169,20 @@ class Accounts:
         if excuse.account is None and excuse.kind in CLOSING:
             excuse = self._reported(workflow_id, request, excuse)
         answer = release(self._plane, workflow_id, replace(request, excuse=excuse))
-        if excuse.account is not None and isinstance(answer, Released) and answer.doc.parked is not None:
-            self._store.note_parked(excuse.account, workflow_id, request.state, answer.doc.parked.until)
+        if isinstance(answer, Released) and answer.doc.parked is not None:
+            if excuse.account is not None:
+                self._store.note_parked(excuse.account, workflow_id, request.state, answer.doc.parked)
+            self._warn(workflow_id, request.state)
         return answer
+
+    def _warn(self, workflow_id: str, state: str) -> None:
+        """Tell the planner of a run that times out before the limit ends. `why` says so too, also if this is lost."""
+        path = self._plane.path(workflow_id, state)
+        reads = ReadSet(states=with_scopes([path]), whole_meta=True)
+        committed: Committed[bool] = self._plane.transactions.on_state(
+            workflow_id, path, reads, lambda snapshot: warn(snapshot, path)
+        )
+        self._plane.follow_ups.deliver(workflow_id, committed)
 
     def _reported(self, workflow_id: str, request: Release, excuse: Excuse) -> Excuse:
         """Report a limit for the account of the lease holder; return the excuse with what is known then."""

@@ -15,7 +15,8 @@ LimitKindName: TypeAlias = Literal["limit", "guess", "spent"]
 class ShownAccount:
     """An account. `closed` says until when it is closed and who reported it, `today` is the ledger of the day (UTC).
 
-    Money is text. `open` in `today` is what killed turns may have used as well: their bill is unknown.
+    Money is text. `open` in `today` is what killed turns may have used as well: their bill is unknown. `parked_states`
+    wait for the account.
     """
 
     account: str
@@ -24,6 +25,7 @@ class ShownAccount:
     closed: Mapping[str, Json] | None = None
     in_flight: int = 0
     reserved_tokens: int = 0
+    parked_states: int = 0
     today: Mapping[str, Json] = field(default_factory=dict)
     agents: tuple[str, ...] = ()
 

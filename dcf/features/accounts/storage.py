@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from dcf.core.documents.parking import Parked
 from dcf.features.accounts import keys, model
 from dcf.features.accounts.model import Bill, Books, Closures, Done, Held, LimitMet, Verdict, Wish
 from dcf.features.accounts.scripts import PROTOCOL
@@ -46,7 +47,8 @@ class AccountStore:
         self._call("state", account, bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, day)
 
     def limit(self, account: str, met: LimitMet) -> int:
-        """Close the account; return until when it is closed."""
+        """Close the account, which is on the list from now on; return until when it is closed."""
+        self._connections.send(("HSET", keys.ACCOUNTS, account, 1))
         return int(self._call("limit", account, met.id, met.until, met.kind, met.by, met.why))
 
     def reopen(self, account: str, by: str) -> bool:
@@ -90,14 +92,14 @@ class AccountStore:
         commands: list[Command] = [("HGETALL", hash_key), ("HGETALL", held_key), *orders]
         commands += [("HGETALL", keys.day(account, day)) for day in days]
         flat, turns, had, refused_at, *daily = self._connections.send(*commands)
-        reply = {name: value.decode() for name, value in _pairs(flat)}
+        numbers, texts = read_hash(flat)
         return Books(
-            numbers={name: int(value) for name, value in reply.items() if name not in _TEXTS},
-            texts={name: value for name, value in reply.items() if name in _TEXTS},
-            shares={run: int(share) for run, share in _pairs(had)},
-            asked={run: int(at) for run, at in _pairs(refused_at)},
-            held={name: read_turn(value.decode()) for name, value in _pairs(turns)},
-            days={day: {n: int(v) for n, v in _pairs(sums)} for day, sums in zip(days, daily, strict=True) if sums},
+            numbers=numbers,
+            texts=texts,
+            shares={run: int(share) for run, share in pairs(had)},
+            asked={run: int(at) for run, at in pairs(refused_at)},
+            held={name: read_turn(value.decode()) for name, value in pairs(turns)},
+            days={day: {n: int(v) for n, v in pairs(sums)} for day, sums in zip(days, daily, strict=True) if sums},
         )
 
     def settled(self, account: str, reservation: str) -> Done | None:
@@ -121,7 +123,7 @@ class AccountStore:
     def agents(self) -> dict[str, str]:
         """Return the accounts of all agents that have one."""
         (reply,) = self._connections.send(("HGETALL", keys.AGENTS))
-        return {agent: account.decode() for agent, account in _pairs(reply)}
+        return {agent: account.decode() for agent, account in pairs(reply)}
 
     def assigned(self) -> tuple[dict[str, str], frozenset[str]]:
         """Return the accounts of all agents that have one, and the agents whose hosts reserve each turn."""
@@ -155,12 +157,12 @@ class AccountStore:
     def prices(self) -> dict[str, Json]:
         """Return the prices by pattern of the model."""
         (reply,) = self._connections.send(("HGETALL", keys.PRICES))
-        return {pattern: load(row) for pattern, row in _pairs(reply)}
+        return {pattern: load(row) for pattern, row in pairs(reply)}
 
-    def note_parked(self, account: str, workflow_id: str, state: str, until: int) -> None:
-        """Note a state that waits for the account."""
-        entry = f"{workflow_id}/{encode_state(state)}"
-        self._connections.send(("ZADD", keys.parked(account), until, entry))
+    def note_parked(self, account: str, workflow_id: str, state: str, parked: Parked) -> None:
+        """Note a state that waits for the account, and forget those that no longer wait."""
+        entry, key = f"{workflow_id}/{encode_state(state)}", keys.parked(account)
+        self._connections.send(("ZREMRANGEBYSCORE", key, "-inf", parked.since), ("ZADD", key, parked.until, entry))
 
     def parked(self, account: str) -> list[tuple[str, str]]:
         """Return runs and states that wait for the account, those that are ready first."""
@@ -178,7 +180,7 @@ class AccountStore:
     def log(self, account: str, most: int) -> list[dict[str, str]]:
         """Return the log of the account, the latest entry first."""
         (reply,) = self._connections.send(("XREVRANGE", keys.log(account), "+", "-", "COUNT", most))
-        return [{name: value.decode() for name, value in _pairs(fields)} for _, fields in reply]
+        return [{name: value.decode() for name, value in pairs(fields)} for _, fields in reply]
 
 
 def read_turn(text: str) -> Held:
@@ -217,5 +219,13 @@ def read_done(text: str) -> Done:
     )
 
 
-def _pairs(reply: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
+def read_hash(flat: Sequence[bytes]) -> tuple[dict[str, int], dict[str, str]]:
+    """Read the hash of an account: its numbers, and its texts."""
+    reply = {name: value.decode() for name, value in pairs(flat)}
+    numbers = {name: int(value) for name, value in reply.items() if name not in _TEXTS}
+    return numbers, {name: value for name, value in reply.items() if name in _TEXTS}
+
+
+def pairs(reply: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the fields of a hash, or the members of a sorted set, with their values."""
     return ((name.decode(), value) for name, value in zip(reply[::2], reply[1::2], strict=True))

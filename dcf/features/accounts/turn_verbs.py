@@ -18,10 +18,19 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 
+def _refused(answer: Mapping[str, Any]) -> str:
+    """Say why a turn may not start: of a closed account until when, and who reported it."""
+    closed = answer["closed"]
+    if closed is None:
+        return f"The turn may not start: {answer['verdict']}."
+    until = f"until {answer['ask_again_at'][:19]}Z" if closed["is_known"] else "nobody knows until when"
+    return f"Account '{answer['account']}' is closed, {until} (reported by {closed['reported_by']})."
+
+
 @verb(
     toolset="execution",
     scope="work",
-    says=lambda answer: "The turn may start." if answer["granted"] else f"The turn may not start: {answer['verdict']}.",
+    says=lambda answer: "The turn may start." if answer["granted"] else _refused(answer),
     of_no_run=True,
     for_programs=True,
 )

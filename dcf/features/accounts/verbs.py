@@ -22,7 +22,7 @@ from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
-from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
 from dcf.verbs.description.words import ID, OtherAgentId, OwnAgentId, Reason
 
 if TYPE_CHECKING:
@@ -134,6 +134,12 @@ def read_account(on: "Application", account: AccountName) -> Answered[ShownAccou
         fixed={"agent_id": "operator", "reservation": None, "kind": "limit"},
     ),
     about_others=True,
+    page=PageAction(
+        title="Close the account",
+        effect="No turn of its agents starts before the end, and their states wait. Turns in flight continue.",
+        form=("until", "reason"),
+        scopes=("operate",),
+    ),
     audit=("account", "until", "agent_id"),
     of_no_run=True,
     for_programs=True,
@@ -149,6 +155,7 @@ def report_limit(
             means="When it ends: a time with its zone, or from now (90s). Without it the end is unknown.",
             max_length=40,
             option="--until",
+            label="Until: 2h, or 2026-11-24T14:00:00Z; empty if nobody knows",
         ),
     ] = None,
     kind: Annotated[LimitKindName, Argument(means="Spent: credit is used up, and a person must pay.")] = "limit",
@@ -179,6 +186,10 @@ def report_limit(
     scope="operate",
     says=lambda answer: f"Account '{answer['account']}' {'opens' if answer['was_closed'] else 'was not closed'}.",
     command=Command(name="accounts open"),
+    page=PageAction(
+        title="Open the account",
+        effect="One turn goes first, then their number doubles each second. States that wait for it are announced.",
+    ),
     audit=("account", "reason"),
     for_programs=True,
 )

@@ -9,6 +9,7 @@ from typing import Final
 
 from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.listing.sweep_results import Trouble
+from dcf.features.accounts.overview import Signs
 from dcf.features.health.facts import PlatformTrouble
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
@@ -52,7 +53,7 @@ class Facts:
     called a tool. `looked_at` is when any timer loop looked last, `patience` how long it may take. `refusal` says why a
     small write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
     platforms, and `troubled` those that do not answer. `awaited` names the signals that states wait for. `untimed` are
-    open states that must have a timer and have none.
+    open states that must have a timer and have none. `signs` describe the limits of parked states.
     """
 
     workflow_id: str
@@ -73,6 +74,7 @@ class Facts:
     awaited: Mapping[str, str] = field(default_factory=dict)
     unread: int = 0
     untimed: frozenset[str] = frozenset()
+    signs: Signs = field(default_factory=dict)
 
     @property
     def is_clock_silent(self) -> bool:

@@ -1,11 +1,12 @@
 """Explains why a run does not move: reads the facts, and lets `core.diagnosis` judge them. Never changes a run.
 
 `dcf why`, `dcf show`, `dcf ls --stuck` and the tool `explain_run` all ask here, so that they agree. At most four round
-trips to Redis, however many states a run has; one more where states wait for signals, and those of a child run.
+trips to Redis, however many states a run has; one more each where states wait for signals and for accounts,
+and those of a child run.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.leasing.blockers import word_of
 from dcf.core.leasing.rearming import is_listed
 from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
+from dcf.features.accounts.overview import Signs
 from dcf.features.diagnosis.facts import PATIENCE, Facts, Telling
 from dcf.features.diagnosis.judging import diagnose, explain_state
 from dcf.features.diagnosis.model import Cause, RunFinding
@@ -66,15 +68,27 @@ class Explanation:
 KindsOf: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns the kinds of the platforms of agents."""
 
+SignsOf: TypeAlias = Callable[[Collection[tuple[str, int]], int], Signs]
+"""Returns what accounts tell about limits until these times."""
+
 
 class Diagnosis:
     """Explains runs; a clock is expected to look every `pulse_interval_s` seconds."""
 
     def __init__(
-        self, plane: ControlPlane, signs: RunSignsReader, pulse_interval_s: float, kinds_of: KindsOf | None = None
+        self,
+        plane: ControlPlane,
+        signs: RunSignsReader,
+        pulse_interval_s: float,
+        kinds_of: KindsOf | None = None,
+        signs_of: SignsOf | None = None,
     ) -> None:
-        """Read the signs; `kinds_of` tells the kinds of agents' platforms, where there are others than inboxes."""
+        """Read the signs; `kinds_of` tells the kinds of agents' platforms, where there are others than inboxes.
+
+        `signs_of` reads the reasons of limits from accounts, and how many states wait for them.
+        """
         self._kinds_of: KindsOf = kinds_of or (lambda _: {})
+        self._signs_of: SignsOf = signs_of or (lambda _, __: {})
         self._plane = plane
         self._signs = signs
         self._patience = max(PATIENCE, int(_INTERVALS * pulse_interval_s * SECOND))
@@ -184,7 +198,13 @@ class Diagnosis:
             platforms=self._kinds_of(assigned),
             awaited=self._awaited(workflow_id, states),
             untimed=untimed,
+            signs=self._of_accounts(states, signs.snapshot.now),
         )
+
+    def _of_accounts(self, states: Mapping[str, StateDoc], now: int) -> Signs:
+        """Return what accounts tell about the limits of parked states; without such a state nothing is read."""
+        limits = {(met.account, met.until) for doc in states.values() if (met := doc.limit(now)) and met.account}
+        return self._signs_of([*limits][:_MOST_AWAITED], now) if limits else {}
 
     def _awaited(self, workflow_id: str, states: Mapping[str, StateDoc]) -> dict[str, str]:
         """Return the names of the signals that states wait for: of some of them, since findings name few."""

@@ -116,6 +116,12 @@ def run_worker(run: str, state: str, agent_id: str) -> Remedy:
     )
 
 
+def open_account(account: str, *, is_spent: bool) -> Remedy:
+    """Open an account before the time that is known of its limit."""
+    first = "Pay at the provider, then" if is_spent else "If the provider accepts turns again,"
+    return Remedy(sentence=f"{first} open the account.", tool="open_account", arguments={"account": account})
+
+
 def await_outside(run: str, state: str, epoch: int, *, by_token: bool) -> Remedy:
     """Wait for the outside system (`by_token`: the holder of the task token), or end the state by hand."""
     outside = (

@@ -6,7 +6,7 @@ from typing import Final
 from dcf.core.documents.model import Lease, StateDoc
 from dcf.core.leasing.first_terms import is_short
 from dcf.core.leasing.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
-from dcf.features.accounts.explaining import about_limit, limit_of
+from dcf.features.accounts.explaining import about_limit
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
@@ -107,7 +107,7 @@ def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
     again = doc.retries >= MANY_RETRIES or (doc.lease.token is not None and doc.tries >= MANY_TRIES)
     return (
         again
-        and limit_of(doc, facts.now) is None
+        and doc.limit(facts.now) is None
         and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
     )
 
@@ -140,7 +140,7 @@ def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
 
 def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     assert doc.not_before is not None, "asked before"
-    limit = limit_of(doc, facts.now)
+    limit = doc.limit(facts.now)
     if limit is not None:
         return about_limit(path, doc, limit, facts)
     is_retry = doc.retries > 0 or doc.last_error is not None

@@ -5,7 +5,7 @@ keys. While Redis does not answer, no key can be looked up: a caller with a key 
 there only if the process counts (`dcf serve --metrics`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -19,9 +19,10 @@ from dcf import metrics
 from dcf.application.application import Application
 from dcf.core.access.model import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
+from dcf.features.accounts.overview import AccountView
 from dcf.features.diagnosis.stuck_causes import StuckCauses
 from dcf.features.health.gauges import Gauges
-from dcf.metrics import Family, Meters, MetricValues
+from dcf.metrics import MOST_ACCOUNTS, Family, Meters, MetricValues
 from dcf.verbs.authentication import METRICS_PATH, WhoCalls, could_not_look_up
 from dcf.verbs.endpoints import HttpEndpoint
 from dcf.verbs.limits import Meter, refuse_excess
@@ -49,7 +50,22 @@ AGENTS: Final = Family(
 LATE: Final = Family("dcf_clock_late_seconds", "gauge", "How long the run that is due first has waited for a clock.")
 LOOKED: Final = Family("dcf_clock_looked_seconds", "gauge", "Seconds since any clock last looked.")
 OWED: Final = Family("dcf_outbox_age_seconds", "gauge", "Age of the oldest notification owed, of the runs due first.")
-READ: Final = (UP, RUNS, STUCK, HELD, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED)
+_ACCOUNT: Final = ("account",)
+_UNIT: Final = ("account", "unit")
+
+ACCOUNT_IN_FLIGHT: Final = Family("dcf_account_in_flight", "gauge", "Turns of an account in flight.", _ACCOUNT)
+ACCOUNT_OPEN: Final = Family("dcf_account_open", "gauge", "1, or 0 while a limit closes the account.", _ACCOUNT)
+ACCOUNT_CLOSED: Final = Family("dcf_account_closed_seconds", "gauge", "Seconds since it was closed, or 0.", _ACCOUNT)
+ACCOUNT_SPENT: Final = Family(
+    "dcf_account_spent_today",
+    "gauge",
+    "Usage of an account today (UTC), with estimates of killed turns: tokens, or money by currency.",
+    _UNIT,
+)
+ACCOUNT_BUDGET: Final = Family("dcf_account_budget_today", "gauge", "Budget of an account for today.", _UNIT)
+PARKED: Final = Family("dcf_states_parked", "gauge", "States that wait for an account.", _ACCOUNT)
+ACCOUNTS: Final = (ACCOUNT_IN_FLIGHT, ACCOUNT_OPEN, ACCOUNT_CLOSED, ACCOUNT_SPENT, ACCOUNT_BUDGET, PARKED)
+READ: Final = (UP, RUNS, STUCK, HELD, CAUSES, OPEN, LIVE, AGENTS, LATE, LOOKED, OWED, *ACCOUNTS)
 
 
 def metrics_routes(
@@ -75,6 +91,7 @@ class AllMetrics:
         """Return all of it; that Redis does not answer is a part of it."""
         try:
             details = [*_values_of(self._application.gauges.read()), _by_name(CAUSES, self._causes.counts())]
+            details += _of_accounts(*self._application.accounts.first(MOST_ACCOUNTS))
         except DcfError:
             details = [_single(UP, 0)]
         return [*details, *self._counted.read()]
@@ -124,3 +141,15 @@ def _values_of(gauges: Gauges) -> list[MetricValues]:
     single |= {} if gauges.clock_looked_s is None else {LOOKED: gauges.clock_looked_s}
     several = [_single(UP, 1), _by_name(RUNS, gauges.runs), _by_name(OPEN, gauges.open_states)]
     return [*several, *(_single(family, value) for family, value in single.items())]
+
+
+def _of_accounts(now: int, views: Sequence[AccountView]) -> list[MetricValues]:
+    """Return the gauges of these accounts."""
+    return [
+        MetricValues(ACCOUNT_IN_FLIGHT, {(view.name,): view.books.numbers.get("count", 0) for view in views}),
+        MetricValues(ACCOUNT_OPEN, {(view.name,): int(view.is_open(now)) for view in views}),
+        MetricValues(ACCOUNT_CLOSED, {(view.name,): view.closed_s(now) for view in views}),
+        MetricValues(ACCOUNT_SPENT, {(view.name, unit): used for view in views for unit, used in view.spent(now)}),
+        MetricValues(ACCOUNT_BUDGET, {(view.name, unit): most for view in views for unit, most in view.budgets}),
+        MetricValues(PARKED, {(view.name,): view.parked for view in views}),
+    ]

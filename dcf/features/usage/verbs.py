@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from dcf.core.documents.usage import UsageReport, added, read_budget_change, read_report, sums_shown
 from dcf.errors import Forbidden, InvalidArgument
+from dcf.features.accounts.model import NAME
+from dcf.features.usage.operations import days_between
 from dcf.features.usage.records import GivenBudget, ReadSums
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
@@ -59,7 +61,7 @@ def usage_given(usage: Any) -> UsageReport | None:
     lists=("operator",),
     effect="reads",
     says=lambda _: "Usage.",
-    codes=("unknown_run",),
+    codes=("not_found", "unknown_run"),
     command=Command(name="runs usage", example="dcf runs usage order-42", show="dcf.cli.features.usage:show_usage"),
     about_others=True,
     only_when_set=_PARTS,
@@ -70,6 +72,9 @@ def read_usage(
     *,
     agent_id: Annotated[OtherAgentId | None, Argument(means="Or an agent.", option="--agent")] = None,
     project: Annotated[ProjectId | None, Argument(means="Or a project.", of_context=False)] = None,
+    account: Annotated[
+        str | None, Argument(means="Or an account.", pattern=f"^{NAME}$", plain=True, listed=False)
+    ] = None,
     since: Annotated[
         str | None,
         Argument(
@@ -95,20 +100,25 @@ def read_usage(
         ),
     ] = None,
 ) -> Answered[ReadSums]:
-    """Read what work used up, of one run, agent or project: tokens, money by currency, seconds, as far as reported.
+    """Read what work used up, of a run, agent, project or account: tokens, money by currency, seconds, as reported.
 
     Of a run also by state, agent and model, and its budget; of others by day, for 30 days.
     """
-    own, named = current_caller().project, sum(name is not None for name in (workflow_id, agent_id))
+    own, named = current_caller().project, sum(name is not None for name in (workflow_id, agent_id, account))
     is_of_project = project is not None and not (own is not None and named)
     if named + is_of_project != 1:
-        raise InvalidArgument("Exactly one of workflow_id, agent_id and project is needed.", "Name one of them.")
+        raise InvalidArgument(
+            "Exactly one of workflow_id, agent_id, project and account is needed.", "Name one of them."
+        )
     if workflow_id is not None:
         return _of_run(on, workflow_id, cursor)
-    if agent_id is not None and own is not None:
-        raise Forbidden("The sums of an agent span projects.", "Ask for those of a run, or of your project.")
+    if not is_of_project and own is not None:
+        raise Forbidden("The sums of an agent or account span projects.", "Ask for those of a run, or of your project.")
     now = time.time_ns() // 1000
     days = (_day("since", since, now, now - _MONTH_S * SECOND), _day("until", until, now, now))
+    if account is not None:
+        sums = on.accounts.used(account, days_between(*days))
+        return Answered(ReadSums, sums, says=f"Usage of account '{account}' from {days[0]} to {days[1]}.")
     book = on.usages.of("project" if agent_id is None else "agent", str(agent_id or project), *days)
     members = {
         "total": sums_shown(book.total),

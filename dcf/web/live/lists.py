@@ -1,4 +1,4 @@
-"""Tells the open pages of the list of runs which counts and rows changed.
+"""Tells the open pages of lists, of runs and of accounts, that these changed: of runs which counts and rows.
 
 No stream in Redis has the events of all runs. So the lists on open pages are read at intervals: once for all pages with
 the same filters and the same caller, one list after the other, and with pauses that leave most of the time to others.
@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from dcf.core.leasing.blockers import listed_word
 from dcf.values.json_text import Json, dump_bytes
+from dcf.values.records import record
 from dcf.web.live.readers import Stream, StreamMessage, message, refresh
 from dcf.web.visit import ToolRefused
 
@@ -32,11 +33,25 @@ Listed: TypeAlias = Mapping[str, Json]
 ReadList: TypeAlias = Callable[[], Listed]
 
 
+@record(frozen=True, slots=True, kw_only=True)
+class ListKind:
+    """A kind of list: `mark` tells two states of it apart.
+
+    `whole` is the message with all of it, for pages that missed something, and `changes` the message with a difference.
+    None: a refresh of the page is enough.
+    """
+
+    mark: Callable[[Listed], str]
+    whole: Callable[[Listed], StreamMessage] | None = None
+    changes: Callable[[Listed, Listed], StreamMessage] | None = None
+
+
 @dataclass(slots=True, eq=False)
 class _ListFeed:
     """The pages that show one list, and what they know of it."""
 
     read: ReadList
+    kind: ListKind
     streams: set[Stream] = field(default_factory=set)
     known: Listed | None = None
     refreshed_at: float = 0.0
@@ -52,26 +67,26 @@ class ListFeeds:
         self._task: asyncio.Task[None] | None = None
         self._threads = anyio.CapacityLimiter(1)
 
-    async def join(self, stream: Stream, key: str, read: ReadList, after: str | None) -> Sequence[StreamMessage]:
+    async def join(
+        self, stream: Stream, key: str, read: ReadList, after: str | None, kind: ListKind
+    ) -> Sequence[StreamMessage]:
         """Tell a page from now on what changes; return what it missed. Raise ToolRefused for filters without meaning.
 
         `key` tells lists and callers apart, `after` is what `mark_of` returned for what the page shows.
         """
         first = await anyio.to_thread.run_sync(read, limiter=self._threads)
-        feed = self._lists.setdefault(key, _ListFeed(read))
+        feed = self._lists.setdefault(key, _ListFeed(read, kind))
         feed.streams.add(stream)
         if feed.known is None:
             feed.known = first
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep())
-        if mark_of(feed.known) == after:
-            return ()
-        return (_whole(feed.known), refresh())
+        return () if kind.mark(feed.known) == after else _whole(feed)
 
     async def again(self, key: str) -> Sequence[StreamMessage]:
         """Return the whole list, for a page that was too slow."""
         feed = self._lists.get(key)
-        return () if feed is None or feed.known is None else (_whole(feed.known), refresh())
+        return () if feed is None else _whole(feed)
 
     def leave(self, stream: Stream, key: str) -> None:
         """Send no more events to a page. Idempotent."""
@@ -110,23 +125,32 @@ class ListFeeds:
             _end(feed)
             return
         before, feed.known = feed.known, now
-        if before is not None and mark_of(before) != mark_of(now):
+        if before is not None and feed.kind.mark(before) != feed.kind.mark(now):
             feed.is_changed = True
-            _tell(feed, message("changed", _changes(before, now), event_id=mark_of(now)))
+            if feed.kind.changes is not None:
+                _tell(feed, feed.kind.changes(before, now))
         passed = asyncio.get_running_loop().time() - feed.refreshed_at
         if feed.is_changed and passed >= self._every_s():
             feed.is_changed, feed.refreshed_at = False, asyncio.get_running_loop().time()
             _tell(feed, refresh())
 
 
-def reader_of(ask: Callable[..., Listed], request: Mapping[str, Json]) -> ReadList:
+def reader_of(ask: Callable[..., Listed], tool: str, request: Mapping[str, Json]) -> ReadList:
     """Return what reads a list as its page does."""
-    return partial(ask, "list_runs", **request)
+    return partial(ask, tool, **request)
 
 
 def mark_of(listed: Listed) -> str:
-    """Return what tells two states of a list apart."""
-    shown = [listed["runs"], listed["counts"], listed["next_cursor"] is None]
+    """Return what tells two states of the list of runs apart."""
+    return _mark([listed["runs"], listed["counts"], listed["next_cursor"] is None])
+
+
+def mark_of_accounts(listed: Listed) -> str:
+    """Return what tells two states of the list of accounts apart."""
+    return _mark(listed["accounts"])
+
+
+def _mark(shown: Json) -> str:
     return hashlib.blake2b(dump_bytes(shown), digest_size=8).hexdigest()
 
 
@@ -140,14 +164,24 @@ def _tell(feed: _ListFeed, event: StreamMessage) -> None:
         stream.put(event)
 
 
-def _whole(now: Listed) -> StreamMessage:
+def _whole(feed: _ListFeed) -> Sequence[StreamMessage]:
+    if feed.known is None:
+        return ()
+    return (refresh(),) if feed.kind.whole is None else (feed.kind.whole(feed.known), refresh())
+
+
+def _all_runs(now: Listed) -> StreamMessage:
     rows = {str(row["workflow_id"]): listed_word(row) for row in now["runs"]}
     return message("reset", {"counts": now["counts"], "rows": rows}, event_id=mark_of(now))
 
 
-def _changes(before: Listed, now: Listed) -> dict[str, Json]:
+def _changed_runs(before: Listed, now: Listed) -> StreamMessage:
     """Return the counts that changed, and the words of the runs whose rows did."""
     old = {row["workflow_id"]: row for row in before["runs"]}
     rows = {str(row["workflow_id"]): listed_word(row) for row in now["runs"] if old.get(row["workflow_id"]) != row}
     counts = {name: count for name, count in now["counts"].items() if before["counts"].get(name) != count}
-    return {"counts": counts, "rows": rows}
+    return message("changed", {"counts": counts, "rows": rows}, event_id=mark_of(now))
+
+
+RUNS: Final = ListKind(mark=mark_of, whole=_all_runs, changes=_changed_runs)
+ACCOUNTS: Final = ListKind(mark=mark_of_accounts)

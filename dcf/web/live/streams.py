@@ -1,4 +1,4 @@
-"""The event streams of the pages: of one run at /runs/RUN/live, of the list of runs at /live.
+"""The event streams of the pages: /runs/RUN/live of a run, /live of the list of runs, /accounts/live of accounts.
 
 A stream ends when the server stops (`LivePages.stop`), when its visit is no longer valid, when Redis is lost, and
 at once when its page goes. The browser then asks again, and says after which event: see `runs`.
@@ -21,10 +21,11 @@ from starlette.types import Receive, Scope, Send
 from dcf.application.application import Application
 from dcf.errors import DcfError
 from dcf.jitter import JITTER
-from dcf.values.json_text import dump
+from dcf.values.json_text import Json, dump
 from dcf.values.records import record
 from dcf.verbs.limits import refuse_excess
-from dcf.web.live.lists import ListFeeds, reader_of
+from dcf.web.live import lists
+from dcf.web.live.lists import ListFeeds
 from dcf.web.live.readers import Place, Stream, StreamMessage, Streams, message
 from dcf.web.live.runs import FirstTold, RunFeeds
 from dcf.web.pages.runs import asked_for
@@ -126,9 +127,25 @@ class LivePages:
 
     async def open_list(self, visit: Visit, after: str | None, holds: Holds, request: Request) -> Response:
         """Return the stream of a list of runs. Raise ToolRefused for filters that mean nothing, and RateLimited."""
-        refuse_excess(visit.caller)
         filters = asked_for(request.query_params)
-        key = dump([visit.caller.name, visit.caller.project, sorted(filters.items())])
+        return await self._open_list(visit, lists.RUNS, ("list_runs", filters), after, partial(holds, request, visit))
+
+    async def open_accounts(self, visit: Visit, after: str | None, holds: Holds, request: Request) -> Response:
+        """Return the stream of the list of accounts. Raise ToolRefused for who may not read it, and RateLimited."""
+        question = ("list_accounts", dict[str, Json]())
+        return await self._open_list(visit, lists.ACCOUNTS, question, after, partial(holds, request, visit))
+
+    async def _open_list(
+        self,
+        visit: Visit,
+        kind: lists.ListKind,
+        question: tuple[str, dict[str, Json]],
+        after: str | None,
+        holds: Callable[[], Awaitable[bool]],
+    ) -> Response:
+        refuse_excess(visit.caller)
+        tool, arguments = question
+        key = dump([visit.caller.name, visit.caller.project, tool, sorted(arguments.items())])
         stream = self.streams.enter(visit.caller.name)
         if isinstance(stream, str):
             return _full(stream)
@@ -141,14 +158,12 @@ class LivePages:
             return _unplaced(await self.lists.again(key))
 
         try:
-            missed = await self.lists.join(stream, key, reader_of(visit.ask, filters), after)
+            missed = await self.lists.join(stream, key, lists.reader_of(visit.ask, tool, arguments), after, kind)
         except BaseException:
             leave()
             raise
         first = _unplaced(missed)
-        return EventStream(
-            _Opened(stream=stream, first=first, again=again, leave=leave, holds=partial(holds, request, visit))
-        )
+        return EventStream(_Opened(stream=stream, first=first, again=again, leave=leave, holds=holds))
 
 
 def live_routes(live: LivePages, visit_of: VisitOf, answered: Answered, holds: Holds = always) -> list[Route]:
@@ -166,7 +181,14 @@ def live_routes(live: LivePages, visit_of: VisitOf, answered: Answered, holds: H
     async def of_list(request: Request) -> Response:
         return await answered(live.open_list(visit_of(request), _after(request), holds, request))
 
-    return [Route("/live", _only_get(of_list)), Route("/runs/{workflow_id}/live", _only_get(of_run))]
+    async def of_accounts(request: Request) -> Response:
+        return await answered(live.open_accounts(visit_of(request), _after(request), holds, request))
+
+    return [
+        Route("/live", _only_get(of_list)),
+        Route("/accounts/live", _only_get(of_accounts)),
+        Route("/runs/{workflow_id}/live", _only_get(of_run)),
+    ]
 
 
 def _only_get(answer: Answer) -> Answer:

@@ -17,7 +17,7 @@ _LISTED: Final = 20
 """Most runs that are explained of each list: each costs a few round trips."""
 _OF_ONE: Final = 3
 """Most findings that the page of all runs shows of one run."""
-_IN_SENTENCE: Final = frozenset({"root"})
+_IN_SENTENCE: Final = frozenset({"root", "limit"})
 """Evidence that the sentence contains already."""
 
 

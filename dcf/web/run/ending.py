@@ -8,13 +8,14 @@ from dcf.runs.views.overview import Glance
 from dcf.runs.views.status import StateView
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
-from dcf.web.run.remedies import is_answered, place_of
+from dcf.web.run.remedies import is_answered, is_parked, place_of
 from dcf.web.run.view import RunAddress
 from dcf.web.run.words import label, span
 from dcf.web.templating import run_link
 
 _ENDED: Final = frozenset({"succeeded", "failed", "partial", "cancelled"})
 _FAILED_SHOWN: Final = 5
+_PARKED_SHOWN: Final = 5
 _INSTANT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
 
 
@@ -52,6 +53,32 @@ def answers(findings: Sequence[Mapping[str, Json]], run: str) -> list[dict[str, 
         for finding in findings
         if is_answered(finding)
     ]
+
+
+def parked(findings: Sequence[Mapping[str, Json]], address: RunAddress) -> list[dict[str, Any]]:
+    """Return the usage limits that states of the run wait for, each with its states and with what follows for the run.
+
+    `account` is None for the limit of an agent without one. `times_out` is the time of the run's end before the limit.
+    """
+    limits: dict[str, list[Mapping[str, Json]]] = {}
+    for finding in filter(is_parked, findings):
+        limits.setdefault(finding["evidence"]["account"] or finding["evidence"]["limit"], []).append(finding)
+    return [_parked(members, address) for members in limits.values()]
+
+
+def _parked(findings: Sequence[Mapping[str, Json]], address: RunAddress) -> dict[str, Any]:
+    last = max(findings, key=lambda finding: str(finding["evidence"]["until"]))["evidence"]
+    count = sum(finding["count"] for finding in findings)
+    return {
+        "limit": _INSTANT.sub(r"\1 \2 UTC", last["limit"]),
+        "account": last["account"],
+        "states": [
+            {"label": label(finding["state"]), "link": address.to_state(finding["state"])}
+            for finding in findings[:_PARKED_SHOWN]
+        ],
+        "more": count - len(findings[:_PARKED_SHOWN]),
+        "times_out": last["run_times_out_at"] and _INSTANT.sub(r"\1 \2 UTC", last["run_times_out_at"]),
+    }
 
 
 def _took(meta: Mapping[str, Json]) -> str:

@@ -11,8 +11,8 @@ from dcf.features.diagnosis.operations import Explanation
 from dcf.runs.views.overview import Glance
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
-from dcf.web.run.ending import answers, ending
-from dcf.web.run.remedies import is_answered
+from dcf.web.run.ending import answers, ending, parked
+from dcf.web.run.remedies import is_answered, is_parked
 from dcf.web.run.view import RunAddress
 from dcf.web.run.words import label, span
 from dcf.web.templating import run_link, runs_link
@@ -38,7 +38,8 @@ def header(seen: Glance, why: Explanation, address: RunAddress) -> dict[str, Any
         "facts": [(name.replace("_", " "), meta[name]) for name in _FACTS if meta.get(name) not in (None, [], "", {})],
         "ending": ending(seen, address),
         "answers": answers(findings, seen.workflow_id),
-        "why": [_finding(finding, address) for finding in findings if not is_answered(finding)],
+        "parked": parked(findings, address),
+        "why": [_finding(finding, address) for finding in findings if not (is_answered(finding) or is_parked(finding))],
         "is_stuck": why.is_stuck,
         "around": _around(seen),
     }

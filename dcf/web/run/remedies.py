@@ -29,10 +29,10 @@ class HelpPage(NamedTuple):
 _HELPFUL: Final = frozenset(
     {
         *("notify_next_worker_agent", "notify_if_ready", "release_state_lease", "resolve_state", "resume_run"),
-        *("resolve_issue", "cancel_run", "finalize_workflow", "send_signal", "retry_run"),
+        *("resolve_issue", "cancel_run", "finalize_workflow", "send_signal", "retry_run", "open_account"),
     }
 )
-_KNOWN: Final = ("workflow_id", "state", "epoch", "issue", "name")
+_KNOWN: Final = ("workflow_id", "state", "epoch", "issue", "name", "account")
 _ANSWERED: Final = frozenset({"waiting_for_person", "waiting_for_answer", "waiting_for_verdict"})
 
 
@@ -48,6 +48,11 @@ def button_of(remedy: Mapping[str, Json]) -> Button | None:
 def is_answered(finding: Mapping[str, Json]) -> bool:
     """Return True if a person or an agent can end the wait with an answer, which the inbox has a form for."""
     return finding["cause"] in _ANSWERED and finding["remedy"]["call"] is not None
+
+
+def is_parked(finding: Mapping[str, Json]) -> bool:
+    """Return True if the state waits for the end of a usage limit."""
+    return bool(finding["cause"] == "account_closed")
 
 
 def place_of(run: str, finding: Mapping[str, Json]) -> HelpPage | None:

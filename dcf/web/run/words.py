@@ -70,8 +70,16 @@ def holding(view: StateView, now: int) -> str:
     if open_questions(doc):
         return "waits for an answer"
     if doc.not_before is not None and doc.not_before > now:
-        return f"tries again in {span(doc.not_before - now)}"
+        return _put_off(view, doc.not_before, now)
     return _idle(view, now)
+
+
+def _put_off(view: StateView, until: int, now: int) -> str:
+    """Return for how long a state waits for a usage limit, or for its next try."""
+    met = view.doc.limit(now)
+    if met is None:
+        return f"tries again in {span(until - now)}"
+    return f"parked for {span(until - now)}" + ("" if met.account is None else f", account {met.account}")
 
 
 def _held(view: StateView, now: int) -> str:

@@ -15,6 +15,7 @@ from dcf.features.accounts import keys as account_keys
 from dcf.features.accounts.admission_operations import AccountAdmissions
 from dcf.features.accounts.model import Bill, LimitMet, Wish
 from dcf.features.accounts.operations import Accounts
+from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.accounts.prices import price_of, read_prices
 from dcf.features.accounts.statements import Statement, read_statement
 from dcf.features.accounts.storage import AccountStore
@@ -41,7 +42,7 @@ def world(timely: World) -> World:
 def accounts(world: World, connections: Connections) -> Accounts:
     store = AccountStore(connections)
     world.plane.admitting.admissions = AccountAdmissions(store)
-    return Accounts(world.plane, store)
+    return Accounts(world.plane, store, Overviews(connections))
 
 
 def name() -> str:

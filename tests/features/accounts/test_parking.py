@@ -11,7 +11,6 @@ from dcf.core.leasing.attention import NEVER
 from dcf.core.leasing.lease import Release
 from dcf.core.leasing.parking import Excuse
 from dcf.errors import InvalidArgument
-from dcf.features.accounts.explaining import limit_of
 from dcf.features.accounts.limits import excuse_of
 from dcf.features.accounts.operations import release
 from dcf.features.diagnosis.model import Cause
@@ -106,8 +105,8 @@ def test_why_names_the_time_and_the_agent_that_reported_the_limit(world: World) 
     assert "is parked. The usage limit of ann lasts until " in finding.sentence
     assert finding.evidence["until"] == to_text(world.doc(run, "A").not_before or 0)
     doc = world.doc(run, "A")
-    assert limit_of(doc, doc.not_before or 0) is None, "it has ended"
-    assert limit_of(replace(doc, not_before=NEVER), 0) is None, "a retry put it off further"
+    assert doc.limit(doc.not_before or 0) is None, "it has ended"
+    assert replace(doc, not_before=NEVER).limit(0) is None, "a retry put it off further"
 
 
 @rows(

@@ -46,6 +46,8 @@ GIVEN: Final = {
     "issue": "j0123456789abcdef",
     "gate": "review",
     "by_token": True,
+    "account": "anthropic-1",
+    "is_spent": True,
 }
 
 ALL: Final = {

@@ -18,8 +18,11 @@ from dcf.core.access.model import Scope
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import read_definition
 from dcf.core.documents.model import Status
+from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.lease import Acquire, Release
+from dcf.core.leasing.parking import Excuse
 from dcf.core.lifecycle.creation import Create
+from dcf.features.accounts.model import Wish
 from dcf.features.health import routes as metrics_route
 from dcf.settings.process import Settings
 from dcf.store.embedded import server as embedded
@@ -259,6 +262,53 @@ def test_a_call_of_a_tool_is_counted_by_its_name(site: Application) -> None:
     assert scraped['dcf_tool_seconds_count{tool="list_runs"}'] == 1
 
 
+def closed_account(site: Application) -> str:
+    """An account with a budget, of which a turn has used 81 %, that a limit closes."""
+    account = f"acc-{secrets.token_hex(4)}"
+    site.accounts.put(account, {"day_tokens": 1000, "day_nanos": 2 * 10**9}, "EUR")
+    site.accounts.reserve(account, Wish(id="t1", run="r", agent="ann", tokens=100))
+    used = UsageReport(tokens_in=800, tokens_out=10, nanos=10**9, currency="EUR")
+    site.accounts.report(account, "t1", used, ended=True, ok=True)
+    site.accounts.reserve(account, Wish(id="t2", run="r", agent="ann", tokens=100))
+    site.accounts.closed(account, until="2h", kind="limit", by="ann", why="", turn="")
+    for number in (3, 4):
+        site.accounts.reserve(account, Wish(id=f"t{number}", run="r", agent="ann"))
+    return account
+
+
+def test_accounts_are_counted_by_name(lonely: Application) -> None:
+    metrics.count()
+    account = closed_account(lonely)
+    excuse = Excuse(within_s=60, account=account, by="ann")
+    run, state = new_run(lonely)
+    lonely.accounts.release(run, Release(state=state, token=acquired(lonely, run, state), excuse=excuse))
+    with serving(build_http_app(lonely)) as url:
+        scraped = _scraped(lonely, url)
+        lonely.accounts.reopen(account, "ops")
+        opened = _scraped(lonely, url)
+    label = f'{{account="{account}"}}'
+    names = ("dcf_account_in_flight", "dcf_account_open", "dcf_states_parked")
+    assert [scraped[f"{name}{label}"] for name in names] == [1, 0, 1]
+    assert [opened[f"{name}{label}"] for name in names] == [1, 1, 0]
+    assert scraped[f"dcf_account_closed_seconds{label}"] > 0
+    assert opened[f"dcf_account_closed_seconds{label}"] == 0
+    parts = {unit: f'{{account="{account}",unit="{unit}"}}' for unit in ("tokens", "EUR")}
+    assert [scraped[f"dcf_account_spent_today{label}"] for label in parts.values()] == [810, 1]
+    assert [scraped[f"dcf_account_budget_today{label}"] for label in parts.values()] == [1000, 2]
+    assert scraped[f'dcf_account_refused_total{{account="{account}",reason="closed"}}'] == 2
+
+
+def test_a_hundred_accounts_are_named_and_refusals_of_others_are_counted_together(lonely: Application) -> None:
+    meters = metrics.count()
+    for number in range(metrics.MOST_ACCOUNTS + 5):
+        lonely.accounts.put(f"acc-{number:03}", {"in_flight": 1})
+        meters.turn_refused(f"acc-{number:03}", "in_flight")
+    with serving(build_http_app(lonely)) as url:
+        scraped = _scraped(lonely, url)
+    assert len([name for name in scraped if name.startswith("dcf_account_open")]) == metrics.MOST_ACCOUNTS
+    assert scraped['dcf_account_refused_total{account="(others)",reason="in_flight"}'] == 5
+
+
 def a_scrape(site: Application) -> str:
     """The metrics that Prometheus reads after one of everything has happened."""
     metrics.count().notified(["delivered"])
@@ -267,6 +317,7 @@ def a_scrape(site: Application) -> str:
         token = acquired(site, run, state)
         site.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output=1))
         metrics.count().called("list_runs", 0.1)
+        closed_account(site)
         return httpx2.get(f"{url}/metrics", headers=_key(site, Scope.READ)).text
 
 

@@ -46,8 +46,9 @@ def demo(short_directory: Path) -> Iterator[DemoSite]:
         app.router.routes.append(pages(opened, may_act=True))
         origin = stack.enter_context(serving(app))
         crew = Crew(opened)
-        names = ("finished", "running", "retried", "lost", "broken", "waiting", "mapped", "hostile")
+        names = ("finished", "running", "retried", "lost", "broken", "waiting", "mapped", "hostile", "parked")
         runs = {name: getattr(crew, name)() for name in names}
+        crew.accounts()
         yield DemoSite(origin=origin, crew=crew, redis=redis, runs=runs | {"workflow": crew.kept()})
 
 

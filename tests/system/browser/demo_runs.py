@@ -113,6 +113,25 @@ IMPORT: Final[dict[str, Json]] = {
         },
     },
 }
+REVIEW: Final[dict[str, Json]] = {
+    "workflow_name": "Review a change",
+    "version": "1.0.0",
+    "asl": {
+        "TimeoutSeconds": 1800,
+        "StartAt": "Read",
+        "States": {
+            "Read": {
+                "Type": "Parallel",
+                "Branches": [
+                    {"StartAt": "Tests", "States": {"Tests": _TASK}},
+                    {"StartAt": "Style", "States": {"Style": _TASK}},
+                ],
+                "Next": "Decide",
+            },
+            "Decide": {"Type": "Task", "End": True},
+        },
+    },
+}
 _HOSTILE_WORKFLOW: Final[dict[str, Json]] = {
     "workflow_name": "<img src=x onerror=canary=5>",
     "asl": {
@@ -214,6 +233,34 @@ class Crew:
         """A run that waits for a person."""
         run = self.start(REFUND, {"claim": "The parcel arrived open.", "amount": 84.5}, **more)
         self.done(run, "CheckClaim", {"plausible": True, "score": 0.91}, "claims-1")
+        return run
+
+    def accounts(self) -> None:
+        """An account whose budget is nearly used up, and an account without credit."""
+        money = {"cost": "50", "currency": "USD"}
+        self.ask("put_account", account="openai-team", in_flight=8, tokens_per_minute=400_000, cost_per_day_json=money)
+        used = {"tokens_in": 2_410_000, "tokens_out": 180_300, "cost": "42.75", "currency": "USD"}
+        turns = {f"turn-{number}": agent for number, agent in enumerate(("writer-1", "critic", "painter"))}
+        for turn, agent in turns.items():
+            self.ask("register_agent", agent_id=agent, account="openai-team")
+            self.ask("reserve_turn", account="openai-team", reservation=turn, agent_id=agent, tokens=20_000)
+        first = {"account": "openai-team", "reservation": "turn-0", "usage_json": used}
+        self.ask("report_turn", **first, ended=True, accepted=True)
+        self.ask("put_account", account="gemini-trial", tokens_per_day=5_000_000)
+        self.ask("report_limit", account="gemini-trial", agent_id="scout-1", kind="spent", reason="credit is used up")
+
+    def parked(self, account: str = "anthropic-1", **more: Json) -> str:
+        """A run that waits for an account, which another agent found closed; it times out before the limit ends."""
+        agents = [f"coder-{number}" for number in range(1, 4)]
+        for agent in agents:
+            self.ask("register_agent", agent_id=agent, account=account)
+        self.ask("put_account", account=account, in_flight=20)
+        self.ask("report_limit", account=account, agent_id="coder-3", until="52m", reason="five-hour limit")
+        run = self.start(REVIEW, {"change": "4711"}, agents={"*": "coder-1"}, **more)
+        for state in ("Read/0/Tests", "Read/1/Style"):
+            token = self.take(run, state, "coder-1")
+            limit = {"limited_until": "52m", "limit_account": account, "limit_reported_by": "coder-3"}
+            self.ask("release_state_lease", workflow_id=run, state=state, lease_token=token, **limit)
         return run
 
     def mapped(self, items: int = 12, **more: Json) -> str:

@@ -34,6 +34,8 @@ SCREENS: Final = {
     "why": "/ui/why",
     "inbox": "/ui/inbox?run=refund-318&state=Approve",
     "agents": "/ui/agents",
+    "accounts": "/ui/accounts",
+    "parked": "/ui/runs/review-4711",
     "workflow": "/ui/workflows/Refund",
     "system": "/ui/system",
 }
@@ -113,6 +115,8 @@ def fill(quick: Crew, slow: Crew) -> None:
     stopped = quick.running(2037, workflow_id="order-2037")
     quick.ask("cancel_run", workflow_id=stopped, reason="the customer called")
     quick.waiting(workflow_id="refund-318", keep=True)
+    quick.accounts()
+    quick.parked(workflow_id="review-4711")
     slow.finished(2038, workflow_id="order-2038", project="shop")
     quick.running(2039, workflow_id="order-2039", project="shop")
     slow.mapped(workflow_id="release-0.2", tags_json=["docs"])

@@ -24,6 +24,8 @@ SCREENS: Final = {
     "inbox": "/ui/inbox",
     "a form of the inbox": "/ui/inbox?run={waiting}&state=Approve",
     "agents": "/ui/agents",
+    "accounts": "/ui/accounts",
+    "a parked run": "/ui/runs/{parked}",
     "workflows": "/ui/workflows",
     "a workflow": "/ui/workflows/{workflow}",
     "system": "/ui/system",
