@@ -126,7 +126,7 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     if left is not None and left > 0 and open_question(doc):
         return open_question(doc)
     if left is not None and left > 0:
-        return f"{'is tried again' if error else 'may be taken'} in {span(math.ceil(left))}{error}"
+        return _put_off(doc, math.ceil(left), error)
     if left is not None and error:
         return f"ready to be tried again{_forwhom(doc)}{error}"
     if error:
@@ -135,6 +135,14 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     if waiting:
         return f"waits for {', '.join(waiting)}"
     return _unstarted(doc) or _ready(doc, now)
+
+
+def _put_off(doc: Mapping[str, Json], left: int, error: str) -> str:
+    """Return for how long a state waits for a usage limit, or for its next try."""
+    parked = doc.get("parked")
+    if isinstance(parked, dict) and parked.get("until") == doc.get("not_before"):
+        return f"parked for {span(left)}{f', account {account}' if (account := parked.get('account')) else ''}"
+    return f"{'is tried again' if error else 'may be taken'} in {span(left)}{error}"
 
 
 def _unstarted(doc: Mapping[str, Json]) -> str | None:

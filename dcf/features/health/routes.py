@@ -40,7 +40,7 @@ CAUSES: Final = Family(
 OPEN: Final = Family(
     "dcf_open_states",
     "gauge",
-    "Open states of the 200 newest live runs, 25 of each at most: leased, leased by an agent that is late, or free.",
+    "Open states of the 200 newest live runs, 25 of each at most: leased, leased and late, parked, or free.",
     ("status",),
 )
 LIVE: Final = Family("dcf_runs_live", "gauge", "Runs that the clock still looks at.")

@@ -12,7 +12,7 @@ from typing import Final
 from dcf.core.documents.model import StateDoc, Status
 from dcf.core.listing.cursors import parts_of_cursor
 from dcf.errors import InvalidArgument
-from dcf.values.instants import from_text
+from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
@@ -207,6 +207,10 @@ def _obstacle(run: RunFacts, doc: StateDoc, now: int) -> str | None:
         return f"it waits for {', '.join(sorted(name for name, epoch in doc.waits_for.items() if not epoch)[:5])}"
     if run.stands_still is not None:
         return run.stands_still
+    met = doc.limit(now)
+    if met is not None:
+        account = "a usage limit" if met.account is None else f"account {met.account}"
+        return f"it waits for {account} until {to_text(met.until)[:19]}Z"
     return None if doc.is_claimable(now) else "it waits for the time of its next attempt"
 
 

@@ -1,4 +1,4 @@
-"""Counts the open states of live runs, for Prometheus: leased, with an expired lease, or without a lease.
+"""Counts the open states of live runs, for Prometheus: leased, with an expired lease, parked, or free.
 
 No index has them, since it would cost every step a command. So a bounded number of states is read, in two packets, and
 the counts are used for a while. Never writes.
@@ -27,6 +27,7 @@ GOOD_FOR_S: Final = 30.0
 
 LEASED: Final = "leased"
 EXPIRED: Final = "expired"
+PARKED: Final = "parked"
 FREE: Final = "free"
 
 
@@ -46,7 +47,7 @@ class OpenStateCounts:
         return self._found[1]
 
     def _read(self) -> dict[str, int]:
-        counts = dict.fromkeys((LEASED, EXPIRED, FREE), 0)
+        counts = dict.fromkeys((LEASED, EXPIRED, PARKED, FREE), 0)
         listed = self._connections.send(*newest_commands(keys.LIVE, self._connections.shards, MOST_RUNS))
         runs = list(map(RunKeys, newest(listed, MOST_RUNS)))
         clock, *opened = self._connections.send(
@@ -73,4 +74,6 @@ def _kind(text: bytes | None, now: int) -> str | None:
         return None
     if doc.has_lost_lease(now):
         return EXPIRED
-    return FREE if doc.lease.token is None else LEASED
+    if doc.lease.token is not None:
+        return LEASED
+    return FREE if doc.limit(now) is None else PARKED

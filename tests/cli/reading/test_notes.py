@@ -13,6 +13,10 @@ def doc(**fields: Any) -> dict[str, Any]:
     return {"status": "running", "attempts": 0, "last_error": None, "waits_for": {}} | fields
 
 
+def parked(until: str, account: str | None = None, not_before: str | None = None) -> dict[str, Any]:
+    return doc(status="pending", not_before=not_before or until, parked={"until": until, "account": account})
+
+
 def scope(size: int, done: int = 0, failed: int = 0, **fields: Any) -> dict[str, Any]:
     return doc(scope={"size": size}, tally={"done": done, "failed": failed}, **{"type": "Map"} | fields)
 
@@ -40,6 +44,9 @@ def scope(size: int, done: int = 0, failed: int = 0, **fields: Any) -> dict[str,
             "ready to be tried again: Busy: later",
         ),
         (doc(status="pending", not_before="2026-01-02T03:04:07Z"), "may be taken in 2 s"),
+        (parked("2026-01-02T03:04:07Z", account="plan"), "parked for 2 s, account plan"),
+        (parked("2026-01-02T03:04:07Z"), "parked for 2 s"),
+        (parked("2026-01-02T03:04:07Z", not_before="2026-01-02T03:04:08Z"), "may be taken in 3 s"),
         (doc(status="pending", not_before="2026-01-02T03:04:00Z"), "ready, not yet claimed"),
         (
             doc(status="pending", type="Pass", not_before="2026-01-02T03:04:05Z"),

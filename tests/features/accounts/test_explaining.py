@@ -15,6 +15,7 @@ from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.accounts.storage import AccountStore
 from dcf.features.diagnosis.model import RunFinding
+from dcf.features.work.listing import WorkQuery
 from dcf.runs.views.lists import RunList
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
@@ -159,6 +160,15 @@ def test_a_parked_state_that_failed_before_is_not_stuck_until_it_is_not_taken(
         world.make_due(run, "A")
         world.notifications.pulse()
     assert is_stuck_state(world.doc(run, "A"), is_started=True)
+
+
+def test_lists_of_work_say_which_account_a_state_waits_for(world: World, accounts: Accounts, account: str) -> None:
+    run = park(world, accounts, account)
+    items = world.work.find_work(WorkQuery(limit=50, run=run)).items
+    assert [(item.state, item.status.value) for item in items if item.state == "A"] == [("A", "blocked")]
+    (why,) = [item.why for item in items if item.state == "A"]
+    assert why is not None
+    assert why.startswith(f"it waits for account {account} until ")
 
 
 @rows(

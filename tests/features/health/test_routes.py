@@ -221,6 +221,12 @@ def test_open_states_are_leased_late_or_free(lonely: Application, monkeypatch: p
         name = f'dcf_open_states{{status="{status}"}}'
         return document[name] - before[name]
 
+    run, state = new_run(lonely)
+    excuse = Excuse(within_s=60)
+    lonely.accounts.release(run, Release(state=state, token=acquired(lonely, run, state), excuse=excuse))
+    with serving(build_http_app(lonely)) as url:
+        assert more(_scraped(lonely, url), "parked") == 1
+
     assert [(more(result, "free"), more(result, "leased")) for result in (free, leased, ended)] == [
         (1, 0),
         (0, 1),

@@ -34,11 +34,12 @@ SCREENS: Final = {
     "why": "/ui/why",
     "inbox": "/ui/inbox?run=refund-318&state=Approve",
     "agents": "/ui/agents",
-    "accounts": "/ui/accounts",
-    "parked": "/ui/runs/review-4711",
     "workflow": "/ui/workflows/Refund",
     "system": "/ui/system",
 }
+OF_ACCOUNTS: Final = {"accounts": "/ui/accounts", "parked": "/ui/runs/review-4711"}
+"""Screens in the folder `agents/pictures`, of the page on usage limits."""
+
 ON_A_PHONE: Final = {"phone-runs": "/ui/runs", "phone-run": "/ui/runs/release-0.2"}
 
 _REDUCE: Final = """async (png) => {
@@ -76,15 +77,18 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.system.browser.screenshots", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
+    of_accounts = folder.parent / "agents" / "pictures"
+    for place in (folder, of_accounts):
+        place.mkdir(parents=True, exist_ok=True)
     with demo_site() as origin, opened_browser() as browser:
         workshop = browser.new_page()
         for theme in THEMES:
-            for name, path in SCREENS.items():
-                write(folder / f"{name}-{theme}.png", shot(browser, f"{origin}{path}", theme, 1280, 860), workshop)
+            for place, screens in ((folder, SCREENS), (of_accounts, OF_ACCOUNTS)):
+                for name, path in screens.items():
+                    write(place / f"{name}-{theme}.png", shot(browser, f"{origin}{path}", theme, 1280, 860), workshop)
             for name, path in ON_A_PHONE.items():
                 write(folder / f"{name}-{theme}.png", shot(browser, f"{origin}{path}", theme, 360, 720), workshop)
-    written = list(folder.glob("*.png"))
+    written = [*folder.glob("*.png"), *of_accounts.glob("*.png")]
     sys.stdout.write(
         f"{len(written)} pictures, {sum(edited_document.stat().st_size for edited_document in written) // 1024} KB\n"
     )
