@@ -180,6 +180,7 @@ async def test_the_page_is_live(here: Application, account: str) -> None:
     address, after = re.findall(r'data-live-(?:stream|after)="([^"]+)"', page)
     listener = Listener(site, f"{address}?after={after}")
     async with listening(listener):
+        assert listener.told() == []
         await in_thread(lambda: close(here, account))
         await listener.until(lambda: [details.event for details in listener.told()] == ["refresh"])
 
