@@ -22,9 +22,8 @@ from dcf.core.definitions.model import read_definition
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.usage import UsageReport, read_report
 from dcf.core.leasing.lease import Acquire, Release
-from dcf.core.leasing.parking import Excuse
+from dcf.core.leasing.parking import Excuse, excuse_of
 from dcf.core.lifecycle.creation import Create
-from dcf.features.accounts.limits import excuse_of
 from dcf.features.accounts.model import Wish
 from dcf.hosting.protocol import AgentLimited, AgentProfile, AgentWork
 from dcf.hosting.reserving import AccountTurns, AccountUse

@@ -39,7 +39,7 @@ def limit_words(met: Parked | Closure, rest: str, reason: str | None = None) -> 
     return f"{words}, in {rest}{source}."
 
 
-_HINT: Final = "No work is lost: the state is announced when the limit ends. Wait with `await_workflow_event`."
+_HINT: Final = "No work is lost. Wait with `await_workflow_event`: the state is announced when the limit ends."
 
 _PARKED: Final = StateRefusal.kind("not_ready", "State '{state}' is parked. {limit}", _HINT)
 _PARKED_BY_ACCOUNT: Final = StateRefusal.kind("account_closed", "State '{state}' is parked. {limit}", _HINT)

@@ -3,7 +3,7 @@
 from dcf.core.documents.limit_refusals import limit_words
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parking import Parked
-from dcf.features.accounts.overview import NO_SIGN, LimitSign
+from dcf.features.accounts.showing import NO_SIGN, LimitSign
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import Facts, lasting, moment, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding

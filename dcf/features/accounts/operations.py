@@ -11,12 +11,11 @@ from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import Status
 from dcf.core.documents.parking import ACCOUNT_LIMIT, CLOSING, LONGEST_S
 from dcf.core.leasing.lease import Release
-from dcf.core.leasing.parking import Excuse
+from dcf.core.leasing.parking import Excuse, moment_of
 from dcf.errors import InvalidArgument, NotFound
 from dcf.features.accounts import model
 from dcf.features.accounts.admission_operations import admissions_of
 from dcf.features.accounts.billing_operations import KnownPrices
-from dcf.features.accounts.limits import moment_of
 from dcf.features.accounts.model import LimitMet, Verdict, Wish
 from dcf.features.accounts.prices import Price, price_of
 from dcf.features.accounts.showing import account_shown, day_number, ledger_shown
@@ -28,8 +27,8 @@ from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from dcf.core.documents.usage import UsageReport
-    from dcf.features.accounts.overview import AccountView
     from dcf.features.accounts.overview_storage import Overviews
+    from dcf.features.accounts.showing import AccountView
     from dcf.features.accounts.storage import AccountStore
     from dcf.runs.control_plane import ControlPlane
     from dcf.store.transaction.runs import Committed
@@ -171,7 +170,7 @@ class Accounts:
         answer = release(self._plane, workflow_id, replace(request, excuse=excuse))
         if isinstance(answer, Released) and answer.doc.parked is not None:
             if excuse.account is not None:
-                self._store.note_parked(excuse.account, workflow_id, request.state, answer.doc.parked)
+                self._store.note_parked(excuse.account, workflow_id, request.state, answer.doc.parked.until)
             self._warn(workflow_id, request.state)
         return answer
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from dcf.core.documents.parking import Parked
 from dcf.features.accounts import keys, model
 from dcf.features.accounts.model import Bill, Books, Closures, Done, Held, LimitMet, Verdict, Wish
 from dcf.features.accounts.scripts import PROTOCOL
@@ -129,7 +128,7 @@ class AccountStore:
         """Return the accounts of all agents that have one, and the agents whose hosts reserve each turn."""
         accounts, hosted = self._connections.send(("HGETALL", keys.AGENTS), ("HKEYS", keys.HOSTED))
         names = frozenset(agent.decode() for agent in hosted)
-        return {agent: account.decode() for agent, account in _pairs(accounts)}, names
+        return {agent: account.decode() for agent, account in pairs(accounts)}, names
 
     def closures(self, account: str) -> Closures:
         """Return when the account is closed, and was before. One round trip."""
@@ -159,10 +158,10 @@ class AccountStore:
         (reply,) = self._connections.send(("HGETALL", keys.PRICES))
         return {pattern: load(row) for pattern, row in pairs(reply)}
 
-    def note_parked(self, account: str, workflow_id: str, state: str, parked: Parked) -> None:
+    def note_parked(self, account: str, workflow_id: str, state: str, until: int) -> None:
         """Note a state that waits for the account, and forget those that no longer wait."""
         entry, key = f"{workflow_id}/{encode_state(state)}", keys.parked(account)
-        self._connections.send(("ZREMRANGEBYSCORE", key, "-inf", parked.since), ("ZADD", key, parked.until, entry))
+        self._connections.send(("ZREMRANGEBYSCORE", key, "-inf", self.now()), ("ZADD", key, until, entry))
 
     def parked(self, account: str) -> list[tuple[str, str]]:
         """Return runs and states that wait for the account, those that are ready first."""

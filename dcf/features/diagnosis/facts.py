@@ -9,7 +9,7 @@ from typing import Final
 
 from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.listing.sweep_results import Trouble
-from dcf.features.accounts.overview import Signs
+from dcf.features.accounts.showing import Signs
 from dcf.features.health.facts import PlatformTrouble
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json

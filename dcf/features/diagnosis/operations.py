@@ -22,7 +22,7 @@ from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.leasing.blockers import word_of
 from dcf.core.leasing.rearming import is_listed
 from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
-from dcf.features.accounts.overview import Signs
+from dcf.features.accounts.showing import Signs
 from dcf.features.diagnosis.facts import PATIENCE, Facts, Telling
 from dcf.features.diagnosis.judging import diagnose, explain_state
 from dcf.features.diagnosis.model import Cause, RunFinding

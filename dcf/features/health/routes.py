@@ -19,7 +19,7 @@ from dcf import metrics
 from dcf.application.application import Application
 from dcf.core.access.model import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
-from dcf.features.accounts.overview import AccountView
+from dcf.features.accounts.showing import AccountView
 from dcf.features.diagnosis.stuck_causes import StuckCauses
 from dcf.features.health.gauges import Gauges
 from dcf.metrics import MOST_ACCOUNTS, Family, Meters, MetricValues

@@ -12,6 +12,7 @@ from dcf.core.leasing.stuck import is_stuck_state
 from dcf.features.accounts.admission_operations import AccountAdmissions
 from dcf.features.accounts.model import LimitMet
 from dcf.features.accounts.operations import Accounts
+from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
@@ -63,7 +64,7 @@ def site(timely: World, connections: Connections) -> Site:
     timely.plane.admitting.admissions = AccountAdmissions(store)
     site = Site(
         world=timely,
-        accounts=Accounts(timely.plane, store),
+        accounts=Accounts(timely.plane, store, Overviews(connections)),
         account=f"acc-{name}",
         me=f"me-{name}",
         other=f"other-{name}",

@@ -12,6 +12,7 @@ from dcf.errors import InvalidArgument
 from dcf.features.accounts.admission_operations import AccountAdmissions
 from dcf.features.accounts.model import Wish
 from dcf.features.accounts.operations import Accounts
+from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.accounts.storage import AccountStore
 from dcf.features.usage.storage import UsageBooks
 from dcf.store.keys.table import RunKeys
@@ -52,7 +53,12 @@ class Site:
 def site_of(world: World) -> Site:
     store, name = AccountStore(world.connections), uuid.uuid4().hex[:10]
     world.plane.admitting.admissions = AccountAdmissions(store)
-    site = Site(world=world, accounts=Accounts(world.plane, store), account=f"acc-{name}", me=f"me-{name}")
+    site = Site(
+        world=world,
+        accounts=Accounts(world.plane, store, Overviews(world.connections)),
+        account=f"acc-{name}",
+        me=f"me-{name}",
+    )
     site.accounts.assign(site.me, site.account, is_hosted=True)
     return site
 

@@ -10,6 +10,7 @@ from dcf.core.leasing.lease import Release
 from dcf.core.leasing.parking import Excuse
 from dcf.core.leasing.stuck import is_stuck_state
 from dcf.core.listing.runs import RunQuery
+from dcf.features.accounts.admission_operations import AccountAdmissions
 from dcf.features.accounts.model import LimitMet
 from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.overview_storage import Overviews
@@ -40,14 +41,15 @@ def world(timely: World) -> World:
 
 @pytest.fixture
 def accounts(world: World, connections: Connections) -> Accounts:
-    return Accounts(world.plane, AccountStore(connections), Overviews(connections))
+    store = AccountStore(connections, lambda: now(world))
+    world.plane.admitting.admissions = AccountAdmissions(store)
+    return Accounts(world.plane, store, Overviews(connections))
 
 
 @pytest.fixture
 def account(accounts: Accounts) -> str:
-    """An account that ann shares and bob has closed."""
+    """An account that bob has closed."""
     name = f"acc-{uuid.uuid4().hex[:10]}"
-    accounts.assign("ann", name)
     accounts.limit(name, LimitMet(until=0, kind="limit", by="bob", why="five-hour limit"), HOUR)
     return name
 

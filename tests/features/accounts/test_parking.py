@@ -9,9 +9,8 @@ from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.parking import LONGEST_S
 from dcf.core.leasing.attention import NEVER
 from dcf.core.leasing.lease import Release
-from dcf.core.leasing.parking import Excuse
+from dcf.core.leasing.parking import Excuse, excuse_of
 from dcf.errors import InvalidArgument
-from dcf.features.accounts.limits import excuse_of
 from dcf.features.accounts.operations import release
 from dcf.features.diagnosis.model import Cause
 from dcf.store.keys import table as keys
