@@ -18,6 +18,7 @@ _CONTEXT: Final = get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "lab.worker",
+        "lab.limited_worker",
         "lab.clock",
         "lab.operating",
         "lab.growing",
@@ -50,11 +51,11 @@ class Crew:
         """Return the names of all processes."""
         return sorted(self._running)
 
-    def start(self, name: str, main: Callable[[Any], None], given: Any) -> None:
+    def start(self, name: str, main: Callable[[Any], None], duty: Any) -> None:
         """Start a process."""
-        self._started[name] = (main, given)
+        self._started[name] = (main, duty)
         self._logs.mkdir(parents=True, exist_ok=True)
-        process = _CONTEXT.Process(target=_run, args=(main, given, self._logs / f"{name}.log"), daemon=True)
+        process = _CONTEXT.Process(target=_run, args=(main, duty, self._logs / f"{name}.log"), daemon=True)
         process.start()
         self._running[name] = process
 

@@ -1,7 +1,7 @@
 """What is known of a run when it is judged: the calls of everybody, its history, its documents, and what it left."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -87,7 +87,8 @@ class Story:
 
     `children`: the meta documents of its child runs. `signals_kept`: the numbers of signals that no state took. `kept`:
     the keys in Redis of a deleted run. `repeats`: the run that it repeats. `repeated_as`: the run that repeats it.
-    `is_grown`: it was opened without a graph.
+    `closures`: when a usage limit closed the account
+    of each agent, in microseconds of the machine. `is_grown`: it was opened without a graph.
     """
 
     run: str
@@ -109,6 +110,7 @@ class Story:
     losses: tuple[tuple[float, float], ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
     signals_kept: tuple[int, ...] = ()
+    closures: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     is_grown: bool = False
 
     @cached_property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dcf.core.access.model import Scope
 from dcf.store.access.api_keys import AccessKeys
-from lab import packets, serving
+from lab import packets, serving, worker
 from lab.crews import AGENTS, LAB, Crew
 from lab.extras import Bench, Errands, NoErrands
 from lab.packets import Controls, ProxyDuty
@@ -23,7 +23,9 @@ from tests.support.redis.servers import free_port, listens
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lab.worker import Duty
 
 
 class Kind(ABC):
@@ -31,6 +33,10 @@ class Kind(ABC):
 
     name: str
     pause_s: tuple[float, float] = (0.05, 0.25)
+    striking_s: float = 30.0
+    patience_s: float = 20.0
+    """Seconds without any progress after which what is still open counts as standing still."""
+
     honest: bool = False
     sweeps: bool = False
     """Whether lists may keep entries that the sweep takes off: a command about another node may fail alone."""
@@ -89,6 +95,15 @@ class Kind(ABC):
         """Return what a server of MCP of this kind is given."""
         return ServerDuty(port=port, place=place)
 
+    @property
+    def work(self) -> "Callable[[Duty], None]":
+        """Return what worker processes run."""
+        return worker.main
+
+    def closures(self) -> "Mapping[str, Sequence[tuple[int, int]]]":
+        """Return when a usage limit closed the account of each agent, in microseconds of the machine."""
+        return {}
+
     def errands(self, bench: Bench) -> Errands[Any]:
         """Begin the errands of this kind for each seed, in addition to the drawn runs, with rules of their own."""
         return NoErrands(bench)
@@ -142,7 +157,7 @@ class Kind(ABC):
 
 def freeze_worker(luck: random.Random, crew: Crew) -> str:
     """Freeze a worker process for longer than most leases last, or for a moment."""
-    name, length = _one(luck, crew, "worker"), luck.choice((0.05, 0.3, 0.9))
+    name, length = _drawn(luck, crew, "worker"), luck.choice((0.05, 0.3, 0.9))
     crew.freeze(name)
     time.sleep(length)
     crew.thaw(name)
@@ -151,14 +166,14 @@ def freeze_worker(luck: random.Random, crew: Crew) -> str:
 
 def kill_worker(luck: random.Random, crew: Crew) -> str:
     """Kill a worker process; another takes its place."""
-    name = _one(luck, crew, "worker")
+    name = _drawn(luck, crew, "worker")
     crew.kill(name)
     return f"killed {name}"
 
 
 def kill_clock(luck: random.Random, crew: Crew) -> str:
     """Kill a clock process; another takes its place."""
-    name = _one(luck, crew, "clock")
+    name = _drawn(luck, crew, "clock")
     crew.kill(name)
     return f"killed {name}"
 
@@ -184,7 +199,7 @@ def strike_server(luck: random.Random, servers: Crew) -> str:
     return f"froze {name} for {length} s"
 
 
-def _one(luck: random.Random, crew: Crew, prefix: str) -> str:
+def _drawn(luck: random.Random, crew: Crew, prefix: str) -> str:
     return luck.choice([name for name in crew.names if name.startswith(prefix)])
 
 

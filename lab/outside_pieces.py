@@ -68,7 +68,7 @@ def _saw(expected: Expected, path: str, document: Value) -> None:
 def child(drawer: "Drawer") -> Piece:
     """Return a Task that starts a run of one Task, and continues with its output."""
     name, work = drawer.name("Child"), drawer.name("Work")
-    parameters = _asked(drawer, work)
+    parameters = _parameters_of(drawer, work)
     state = {"Type": "Task", "Resource": CHILD, "Parameters": parameters, "ResultSelector": {"n.$": "$.Output.n"}}
 
     def play(expected: Expected, scope: str, value: Value) -> Value:
@@ -83,7 +83,7 @@ def child(drawer: "Drawer") -> Piece:
 def forsaken(drawer: "Drawer") -> Piece:
     """Return a Task whose child never ends, so that it times out and is caught; the child is cancelled."""
     name, after, slow = drawer.name("Child"), drawer.name("Mend"), drawer.name("Slow")
-    parameters, result = _asked(drawer, slow), {"n": 4}
+    parameters, result = _parameters_of(drawer, slow), {"n": 4}
     caught = [{"ErrorEquals": ["States.Timeout"], "Next": after}]
     states: States = {
         name: {
@@ -105,7 +105,7 @@ def forsaken(drawer: "Drawer") -> Piece:
     return Piece(states=states, first=name, last=after, play=play)
 
 
-def _asked(drawer: "Drawer", task: str) -> dict[str, Any]:
+def _parameters_of(drawer: "Drawer", task: str) -> dict[str, Any]:
     """Return what a state says that starts a run of this Task; its workflow is to be kept."""
     machine = {"StartAt": task, "States": {task: {"Type": "Task", "End": True}}}
     named = f"lab-{drawer.seed}-{task}"

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
+from dcf.features.accounts.admission_operations import AccountAdmissions
+from dcf.features.accounts.storage import AccountStore
 from dcf.features.children.operations import Children
 from dcf.features.external.operations import SignalSending
 from dcf.features.journal.operations import Journal
@@ -41,7 +43,7 @@ from dcf.store.lists.due import DueRuns
 from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.runs import RunStore
 from dcf.tools.calling.repeating import repeated
-from lab.server_time import SharedTime, quicken, timed
+from lab.server_time import SharedTime, quicken, quicken_accounts, timed
 
 _PATIENCE_S: Final = 30.0
 
@@ -81,8 +83,10 @@ class Dcf:
 @contextmanager
 def opened(place: Place) -> Iterator[Dcf]:
     """Connect, for the duration of the block."""
+    shared = SharedTime(place.time_file)
     quicken()
-    connections = connect(place.url, wait_replicas=place.wait_replicas, around=timed(SharedTime(place.time_file)))
+    quicken_accounts(shared)
+    connections = connect(place.url, wait_replicas=place.wait_replicas, around=timed(shared))
     # Half of the processes complete in one packet what they claimed with a completion.
     one_packet_from_s = 0.0 if os.getpid() % 2 else math.inf
     store = RunStore(
@@ -90,6 +94,7 @@ def opened(place: Place) -> Iterator[Dcf]:
     )
     index, outbox, inbox = RunIndex(connections), Outbox(connections), Inbox(connections)
     plane = ControlPlane(store, index)
+    plane.admitting.admissions = AccountAdmissions(AccountStore(connections, wait_replicas=place.wait_replicas))
     platform = Mailbox(inbox, AgentRecords(connections))
     replicas = place.wait_replicas
     starting = Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections, wait_replicas=replicas))

@@ -76,7 +76,7 @@ def record(totals: list[Total], versions: Mapping[str, str]) -> str:
 def _page(totals: list[Total], versions: Mapping[str, str]) -> Iterator[str]:
     yield f"# Fault lab, {datetime.now(UTC):%Y-%m-%d}"
     yield ""
-    yield f"{_sum(totals).runs:,} runs, server time {FACTOR} times as fast as real time. {_said(versions)}"
+    yield f"{_sum(totals).runs:,} runs, server time {FACTOR} times as fast as real time. {_in_words(versions)}"
     yield ""
     yield table(totals)
     yield ""
@@ -89,7 +89,7 @@ def _page(totals: list[Total], versions: Mapping[str, str]) -> Iterator[str]:
     yield from texts or ["No rule was broken, no process crashed, and Redis refused its user dcf nothing."]
 
 
-def _said(versions: Mapping[str, str]) -> str:
+def _in_words(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
 
 

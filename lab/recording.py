@@ -1,7 +1,7 @@
 """Calls and their answers, as lines of JSON: one when a call begins, one when it ends.
 
 A call whose process was killed has no second line: it may have taken effect or not. Lines are written with one `write`
-each, so that a SIGKILL loses none and tears none.
+each, so that a SIGKILL neither loses nor tears a line.
 """
 
 import json

@@ -102,13 +102,13 @@ def why_not() -> str | None:
 
 
 def _is_open(region: Region, port: int) -> bool:
-    return bool(_told(region.command("ss", "-Hltn", f"sport = :{port}")))
+    return bool(_output_of(region.command("ss", "-Hltn", f"sport = :{port}")))
 
 
 def ip(*words: str) -> None:
     """Tell the kernel about networks. Raise CalledProcessError if it refuses."""
-    _told(["ip", *words])
+    _output_of(["ip", *words])
 
 
-def _told(command: Sequence[str]) -> bytes:
+def _output_of(command: Sequence[str]) -> bytes:
     return subprocess.run(command, check=True, capture_output=True).stdout

@@ -12,6 +12,7 @@ from lab.expectation import plain
 from lab.gate_rules import GATE_RULES
 from lab.grown_rules import GROWN_RULES
 from lab.journal_rules import a_blocked_run_neither_leases_nor_succeeds, each_issue_is_opened_and_resolved_once
+from lab.parking_rules import PARKING_RULES
 from lab.recording import HELD_UP, Call
 from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_question_is_answered_once
 
@@ -108,7 +109,7 @@ def _applied(story: Story, *ops: str) -> Iterator[Call]:
     return (call for call in story.calls if call.op in ops and call.is_ok and not call.repeated)
 
 
-def _kept(story: Story, *ops: str) -> Iterator[Call]:
+def _surviving(story: Story, *ops: str) -> Iterator[Call]:
     """Return those whose effect no power loss may have taken back."""
     return (call for call in _applied(story, *ops) if not story.may_be_lost(call))
 
@@ -170,7 +171,7 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
         if len(ending) > 1:
             yield f"{state} ended {len(ending)} times with epoch {epoch}"
     done: dict[str | None, list[Call]] = defaultdict(list)
-    for call in _kept(story, "complete"):
+    for call in _surviving(story, "complete"):
         done[call.token].append(call)
     for calls in done.values():
         if len(calls) > 1:
@@ -183,7 +184,7 @@ def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
     A refusal may rest on what a power loss takes back; the same request may then take effect later.
     """
     applied: dict[tuple[str, str, str | None, str], Call] = {}
-    for call in _kept(story, "complete", "write", "release", "answer", *_BY_OPERATOR, *_BY_PLANNER):
+    for call in _surviving(story, "complete", "write", "release", "answer", *_BY_OPERATOR, *_BY_PLANNER):
         applied.setdefault(_request(call), call)
     for call in story.calls:
         first = applied.get(_request(call))
@@ -303,8 +304,8 @@ def the_first_answer_of_a_person_counts(story: Story) -> Iterator[str]:
             is_open[happening.state] = False
     answered = [result for result in story.of("StateConcluded") if _is_of_person(result)]
     done = Counter((result.state, str(result.data.get("answered_by"))) for result in answered)
-    counter = Counter((call.state, call.agent) for call in _kept(story, "answer"))
-    tried = Counter({(call.state, call.agent, _asked(call)): 1 for call in story.calls if call.op == "answer"})
+    counter = Counter((call.state, call.agent) for call in _surviving(story, "answer"))
+    tried = Counter({(call.state, call.agent, _request_id(call)): 1 for call in story.calls if call.op == "answer"})
     request = Counter((state, agent) for state, agent, _ in tried)
     for person in {*done, *counter}:
         if counter[person] > done[person]:
@@ -339,16 +340,16 @@ def an_operators_requests_take_effect_once(story: Story) -> Iterator[str]:
         (("cancel",), "RunCancelled"),
     )
     for ops, type_ in verbs:
-        request = {_asked(call) for call in story.calls if call.op in ops and not call.is_refused}
+        request = {_request_id(call) for call in story.calls if call.op in ops and not call.is_refused}
         done = sum(1 for _ in story.of(type_))
         if done > len(request):
             yield f"{done} times {type_}, by {len(request)} requests"
-        details = {_asked(call) for call in _kept(story, *ops)}
+        details = {_request_id(call) for call in _surviving(story, *ops)}
         if done < len(details) and type_ != "RunCancelled":
             yield f"{done} times {type_}, and {len(details)} requests were told to have done it"
 
 
-def _asked(call: Call) -> str:
+def _request_id(call: Call) -> str:
     return str(call.content.get("request"))
 
 
@@ -375,10 +376,10 @@ def each_signal_is_taken_once(story: Story) -> Iterator[str]:
         if number < last.get(name, 0):
             yield f"signal {number} was taken after {last[name]}, though both are {name}"
         last[name] = number
-    request = {_asked(call) for call in story.calls if call.op == "signal" and not call.is_refused}
+    request = {_request_id(call) for call in story.calls if call.op == "signal" and not call.is_refused}
     if len(received) > len(request):
         yield f"{len(received)} signals were received, by {len(request)} requests"
-    for call in _kept(story, "signal"):
+    for call in _surviving(story, "signal"):
         if call.epoch not in received:
             yield f"sent, and not in the history: {call.told()}"
 
@@ -490,6 +491,7 @@ RULES: tuple[Rule, ...] = (
     a_corrected_result_is_what_the_follower_saw,
     a_blocked_run_neither_leases_nor_succeeds,
     each_issue_is_opened_and_resolved_once,
+    *PARKING_RULES,
 )
 
 

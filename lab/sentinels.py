@@ -65,17 +65,17 @@ class Sentinels:
     def all_follow(self, port: int) -> bool:
         """Return True if all of them take the server at this port for the primary."""
         with suppress(redis.RedisError):
-            return all(self._told(item)["port"] == port for item in self.ports)
+            return all(self._primary_at(item)["port"] == port for item in self.ports)
         return False
 
     def _is_ready(self, port: int) -> bool:
         with suppress(redis.RedisError):
-            details, replicas = self._told(port), self._client(port).sentinel_slaves(MASTER)
+            details, replicas = self._primary_at(port), self._client(port).sentinel_slaves(MASTER)
             is_well = not any(item["is_sdown"] or item["is_odown"] for item in (details, *replicas))
             return is_well and len(replicas) == 1 and details["num-other-sentinels"] == _NUMBER - 1
         return False
 
-    def _told(self, port: int) -> Any:
+    def _primary_at(self, port: int) -> Any:
         return self._client(port).sentinel_master(MASTER)
 
     def _client(self, port: int) -> Any:

@@ -7,6 +7,7 @@ hour back does so for all of them at once. Times that Redis itself measures (idl
 `quicken` shortens the two limits of dcf that depend on it.
 """
 
+import importlib
 import mmap
 import re
 import struct
@@ -15,14 +16,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from dcf.features.accounts import model, scripts, storage
 from dcf.runs.notifying import notifications
 from dcf.store.cluster import connections as cluster
 from dcf.store.connection.connections import Pool
 from dcf.store.events import inbox
 from dcf.store.transaction import attempts, prefetched
+from dcf.values.instants import SECOND
 from tests.support.redis.between import PoolBetween, Replied, Sending
 
 FACTOR: Final = 20
+DAY: Final = 240 * SECOND
+"""A day of an account's budget: so short that a batch has some."""
+
 _FORM: Final = struct.Struct("<qq")
 _SECOND: Final = 1_000_000
 _TIME: Final = b"\r\n$4\r\nTIME\r\n"
@@ -30,6 +36,7 @@ _DECIDED: Final = re.compile(rb"\bat=(\d{16})")
 _PARTS: Final = 2
 _TIMEOUT_S: Final = 0.5
 _DIGITS: Final = 10
+_TIME_OF_SCRIPT: Final = "now = t[1] * 1000000 + t[2]"
 
 
 class SharedTime:
@@ -50,6 +57,12 @@ class SharedTime:
         """Return the stretched time at a real one."""
         began, offset = _FORM.unpack(self._map[:])
         return int(began + (micros - began) * FACTOR + offset)
+
+    @property
+    def began(self) -> int:
+        """Return when stretched time began."""
+        began, _ = _FORM.unpack(self._map[:])
+        return int(began)
 
     def real(self, micros: int) -> int:
         """Return the real time at a stretched one."""
@@ -103,6 +116,18 @@ def quicken() -> None:
     prefetched._PACE = FACTOR  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
     cluster._CONFIRM_MS = 200  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
     attempts._WAIT_MS = 200  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
+
+
+def quicken_accounts(shared: SharedTime) -> None:
+    """Let the script of accounts, as this process sends it, read stretched time, and let budgets be of a short day.
+
+    The script asks Redis itself for the time. It does not see steps of the lab's clock.
+    """
+    model.DAY = DAY  # type: ignore[misc]
+    text, began = importlib.reload(scripts).PROTOCOL, shared.began
+    assert _TIME_OF_SCRIPT in text, "the script reads the time as the lab knows"
+    stretched = f"{_TIME_OF_SCRIPT}; now = math.floor({began} + (now - {began}) * {FACTOR})"
+    vars(storage)["PROTOCOL"] = text.replace(_TIME_OF_SCRIPT, stretched)
 
 
 def _is_time(reply: Any) -> bool:

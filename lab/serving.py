@@ -16,7 +16,7 @@ from dcf.settings.process import Settings
 from dcf.store.connection import opening
 from lab.lost_answers import losing
 from lab.process import Place
-from lab.server_time import SharedTime, quicken, timed
+from lab.server_time import SharedTime, quicken, quicken_accounts, timed
 
 _ENOUGH = 100_000
 _AGAIN_S = 0.1
@@ -38,9 +38,11 @@ class ServerDuty:
 
 def main(duty: ServerDuty) -> None:
     """Serve until killed."""
+    shared = SharedTime(duty.place.time_file)
     quicken()
+    quicken_accounts(shared)
     names = vars(opening)
-    names["connect"] = partial(names["connect"], around=losing(timed(SharedTime(duty.place.time_file)), duty.loses))
+    names["connect"] = partial(names["connect"], around=losing(timed(shared), duty.loses))
     settings = Settings(
         redis_url=SecretStr(duty.place.url),
         mcp_port=duty.port,

@@ -48,10 +48,6 @@ from lab.verbs import OwnVerbs, Recorded
 from lab.workflows import Workflow, draw
 
 BATCH = 100
-_STRIKING_S = 30.0
-_PATIENCE_S = 20.0
-"""Seconds without any progress after which what is still open counts as standing still."""
-
 _LOOK_S = 0.2
 _SOONER = 4
 """By how much the first strike of a batch comes sooner than the others."""
@@ -98,12 +94,12 @@ class Batch:
     """The runs of some seeds, on the servers of a kind."""
 
     def __init__(
-        self, kind: Kind, seeds: range, *, only: int | None = None, work: Callable[[worker.Duty], None] = worker.main
+        self, kind: Kind, seeds: range, *, only: int | None = None, work: Callable[[worker.Duty], None] | None = None
     ) -> None:
         """Take the runs of these seeds, or only one of them, with the strikes of all; `work` is what workers run."""
         self._kind = kind
         self._seeds = seeds
-        self._work = work
+        self._work = work or kind.work
         self._folder = kind.home / f"batch-{seeds.start}"
         self._crew = Crew(self._folder)
         chosen = seeds if only is None else (only,)
@@ -139,8 +135,8 @@ class Batch:
                 errands = self._kind.errands(Bench(dcf=dcf, kind=self._kind, seeds=self._cases, ended=self._ended))
                 striker.start()
                 began_striking = time.monotonic()
-                self._wait_for_ends(dcf, _STRIKING_S)
-                errands.wait(began_striking + _STRIKING_S - time.monotonic())
+                self._wait_for_ends(dcf, self._kind.striking_s)
+                errands.wait(began_striking + self._kind.striking_s - time.monotonic())
                 self._over.set()
                 striker.join()
                 self._kind.heal(self._crew)
@@ -279,7 +275,7 @@ class Batch:
     def _wait_while_they_go_on(self, dcf: Dcf) -> None:
         """Wait, after the end of all faults, until every run has ended or no event comes."""
         client, before = self._kind.client(), -1
-        while open_runs := self._wait_for_ends(dcf, _PATIENCE_S):
+        while open_runs := self._wait_for_ends(dcf, self._kind.patience_s):
             happened = sum(client.xlen(RunKeys(run).events) for run in (*self._workflows, *self._grown))
             if happened - before <= _REMINDERS * len(open_runs):
                 return
@@ -308,7 +304,10 @@ class Batch:
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):
             by_run[call.run].append(call)
-        common = {run: self._common(client, run, before[run], left[run], is_over=run in ended) for run in runs}
+        closures = self._kind.closures()
+        common = {
+            run: self._common(client, run, before[run], left[run], closures, is_over=run in ended) for run in runs
+        }
         drawn = [
             Story(
                 **common[run],
@@ -337,7 +336,14 @@ class Batch:
         return [*drawn, *grown]
 
     def _common(
-        self, client: Any, run: str, before: Mapping[str, Any], left: tuple[str, ...], *, is_over: bool
+        self,
+        client: Any,
+        run: str,
+        before: Mapping[str, Any],
+        left: tuple[str, ...],
+        closures: Mapping[str, Any],
+        *,
+        is_over: bool,
     ) -> dict[str, Any]:
         """Return what is known of every run alike, at the end."""
         return {
@@ -349,6 +355,7 @@ class Batch:
             "documents_later": read_documents(client, run) if is_over else {},
             "left": left,
             "losses": tuple(self._kind.losses),
+            "closures": closures,
             "children": read_children(client, run),
             "signals_kept": read_kept_signals(client, run),
         }

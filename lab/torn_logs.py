@@ -110,10 +110,10 @@ def _begin(dcf: Dcf, torn: str) -> None:
         _work(dcf)
 
 
-def _work(dcf: Dcf, *, told: str = "") -> None:
+def _work(dcf: Dcf, *, state: str = "") -> None:
     """Take a state of the run, any or the one in the agent's notification, and complete it."""
     verbs, token = OwnVerbs(dcf.plane, dcf.notifications), uuid.uuid4().hex
-    heard = verbs.acquire(_RUN, told, _AGENT, token, 60)
+    heard = verbs.acquire(_RUN, state, _AGENT, token, 60)
     if heard.is_ok:
         verbs.complete(_RUN, heard.state, token, {"output": {}}, None)
 
@@ -129,7 +129,7 @@ def _go_on(dcf: Dcf, shared: SharedTime) -> None:
             _work(dcf)
             for message in dcf.inbox.waiting(_AGENT, 10):
                 if isinstance(message.event, dict) and message.event.get("workflow_id") == _RUN:
-                    _work(dcf, told=str(message.event.get("target_state")))
+                    _work(dcf, state=str(message.event.get("target_state")))
             meta = dcf.plane.read(_RUN, ()).meta
             if meta is not None and meta.status is not RunStatus.RUNNING:
                 return

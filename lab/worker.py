@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 from dcf.errors import DcfError
 from dcf.store.connection.waiting_clients import WaitingClients
@@ -98,6 +98,7 @@ class Worker:
     told: SimpleQueue[tuple[str, Any]] = field(default_factory=SimpleQueue)
     stale: deque[Held] = field(default_factory=lambda: deque(maxlen=_MOST_STALE))
     over: set[str] = field(default_factory=set)
+    claimed_ttl_s: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         self.luck = random.Random(f"{self.duty.agent} {self.duty.number}")
@@ -167,9 +168,7 @@ class Worker:
 
     def take(self, run: str, state: str) -> None:
         """Take a state, or any of the run, and treat it by habit; then what came with its completion."""
-        token, ttl_s = f"lab-{uuid.uuid4().hex}", 5
-        if state:
-            ttl_s = habit_of(self.seed_of(run) or 0, state, 1).ttl_s
+        token, ttl_s = f"lab-{uuid.uuid4().hex}", self.term_s(run, state)
         heard = self.verbs.surely(lambda: self.verbs.acquire(run, state, token, ttl_s), 3.0)
         if heard.code == "terminal" and not state:
             self.over.add(run)
@@ -179,6 +178,8 @@ class Worker:
             if not heard.is_ok:
                 continue
             holding = replace(self.held(run, heard, token), brought=heard.brought)
+            if not self.may_work(holding, heard.epoch or 0):
+                continue
             habit = habit_of(self.seed_of(run) or 0, holding.state, heard.attempt)
             if habit.name == "gathering":
                 gather = self.gather(holding, ttl_s)
@@ -187,7 +188,15 @@ class Worker:
                 gather = [] if details is None else [details]
             for details in gather:
                 if details.is_ok and details.claimed is not None:
-                    work.append((_brought(details.claimed), details.claimed["token"], 5))
+                    work.append((_brought(details.claimed), details.claimed["token"], self.claimed_ttl_s))
+
+    def term_s(self, run: str, state: str) -> int:
+        """Return for how long to lease a state, or any."""
+        return habit_of(self.seed_of(run) or 0, state, 1).ttl_s if state else self.claimed_ttl_s
+
+    def may_work(self, holding: Held, epoch: int) -> bool:
+        """Return True if the state can be treated now."""
+        return True
 
     @staticmethod
     def held(run: str, heard: Heard, token: str) -> Held:
@@ -247,7 +256,7 @@ class Worker:
         results = [(hand.state, hand.token, hand.content) for hand in hand if hand.content is not None]
         answers: list[Heard] = []
         for _ in range(20 if results else 0):
-            answers = self.verbs.complete_all(holding.run, results, 5)
+            answers = self.verbs.complete_all(holding.run, results, self.claimed_ttl_s)
             if not any(heard.is_unknown for heard in answers):
                 break
             time.sleep(0.02)
@@ -285,7 +294,7 @@ class Worker:
     def finish(self, holding: Held, content: Content, habit: Habit) -> Heard | None:
         """Complete the state: once, twice, twice at once, or with something else as well."""
         verbs = self.verbs
-        claim = 5 if habit.name == "claiming" or holding.brought else None
+        claim = self.claimed_ttl_s if habit.name == "claiming" or holding.brought else None
 
         def complete() -> Heard:
             return verbs.complete(holding.run, holding.state, holding.token, content, claim)

@@ -89,7 +89,8 @@ class Application(ApplicationRoots):
         from dcf.features.accounts.overview_storage import Overviews
         from dcf.features.accounts.storage import AccountStore
 
-        return Accounts(self.control_plane, AccountStore(self._connections), Overviews(self._connections))
+        store = AccountStore(self._connections, wait_replicas=self.settings.wait_replicas)
+        return Accounts(self.control_plane, store, Overviews(self._connections))
 
     @part
     def people(self) -> "People":

@@ -59,7 +59,7 @@ def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
     items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
     plane = ControlPlane(store, index, items)
     plane.limits = WorkLimiting(WorkLimits(connections))
-    plane.admitting.admissions = AccountAdmissions(AccountStore(connections))
+    plane.admitting.admissions = AccountAdmissions(AccountStore(connections, wait_replicas=replicas))
     keys = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
     definitions = KeptDefinitions(connections, wait_replicas=replicas)
     starting = Starting(plane.transactions, plane.follow_ups, definitions)

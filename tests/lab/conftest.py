@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dcf.features.accounts import model, storage
 from dcf.runs.notifying import notifications
 from dcf.store.cluster import connections as cluster
 from dcf.store.events import inbox
@@ -15,6 +16,8 @@ _QUICKENED = (
     (prefetched, "_PACE"),
     (attempts, "_WAIT_MS"),
     (cluster, "_CONFIRM_MS"),
+    (model, "DAY"),
+    (storage, "PROTOCOL"),
 )
 
 

@@ -1,5 +1,6 @@
 """Each rule of the lab sees the fault that it is for, and finds nothing in a history that is right."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +8,7 @@ from typing import Any
 
 from dcf.features.journal.model import entry_id_of
 from dcf.values.digest import content_fingerprint
-from lab import journal_rules, rules, talk_rules
+from lab import journal_rules, parking_rules, rules, talk_rules
 from lab.evidence import Story
 from lab.expectation import Expected
 from lab.rules import RULES, judge
@@ -98,6 +99,30 @@ def corrected(*types: str, given: Any = None) -> Story:
     }
     took = call("acquire", 4.5, epoch=LATER, given=given or {"n": 2, "fix": 1}, state="Work_2", **BOB)
     return with_happening(*(result[name] for name in types), before="RunSucceeded", calls=(*right().calls, took))
+
+
+def parked(*, counted: int, reason: str = "usage limit (limit): five hours") -> Story:
+    """Ann's first attempt was parked."""
+    first = (
+        happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="ann", attempt=1),
+        happening("LeaseReleased", "Work_1", epoch=EPOCH - 1, forced=False, reason=reason),
+    )
+    last = json.dumps({"tries_from": 2 - counted})
+    documents = {"Work_1": document(parked={"count": 1}) | {"attempts": 2, "last": last}}
+    return with_happening(*first, before="NotificationSent", documents=documents, documents_later=documents)
+
+
+def taken_over(closed: tuple[int, int]) -> Story:
+    """Ann lost her lease of 20 s, which is a second of the machine; her account was closed between these seconds."""
+    lost = happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="ann", attempt=1, ttl_s=20)
+    taken = {"owner": "bob", "attempt": 2, "takeover": True}
+    entries = []
+    for entry in with_happening(lost, before="NotificationSent").happenings:
+        is_later = entry.type == "LeaseAcquired" and entry.epoch == EPOCH
+        data = {**entry.data, **taken} if is_later else entry.data
+        entries.append(replace(entry, at_ms=9000 if is_later else 2000, data=data))
+    begin, end = (second * 1_000_000 for second in closed)
+    return replace(right(), happenings=tuple(entries), closures={"ann": ((begin, end),)})
 
 
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
@@ -408,6 +433,17 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         "a run goes on twice by one request",
         with_happening(happening("RunRetried"), happening("RunRetried"), before="RunSucceeded", calls=RETRIED),
     ),
+    (
+        parking_rules.no_state_fails_of_a_limit,
+        "a state waits for too long",
+        with_happening(happening("StateFailed", "Work_1", error="DCF.AccountLimit"), before="RunSucceeded"),
+    ),
+    (
+        parking_rules.a_lease_lost_at_a_limit_is_not_counted,
+        "a lease that was lost at a limit is counted",
+        taken_over(closed=(0, 10)),
+    ),
+    (parking_rules.limits_count_no_attempt, "a parked attempt is counted", parked(counted=2)),
     (rules.nothing_is_left_over, "a timer is left", replace(right(), left=("a timer of Work_1",))),
     (
         rules.nothing_is_left_over,
@@ -431,6 +467,16 @@ def test_every_rule_has_a_planted_fault() -> None:
 
 
 # What is right although it looks odd
+
+
+def test_a_parked_attempt_is_not_counted_and_another_released_one_is() -> None:
+    assert judge(parked(counted=1)) == []
+    assert judge(parked(counted=2, reason="another")) == []
+
+
+@rows("closed", [(0, 2), (4, 10)])
+def test_a_lease_lost_before_or_after_a_limit_is_counted(closed: tuple[int, int]) -> None:
+    assert judge(taken_over(closed)) == []
 
 
 def test_a_question_may_be_answered_and_a_result_corrected_before_it_is_used() -> None:

@@ -221,9 +221,7 @@ def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> st
         return "settled"
     ledger.hold(
         bill.id,
-        replace(
-            turn, tokens_in=tokens_in, tokens_out=tokens_out, nanos=nanos, currency=currency, begun=1, till=now + lasts
-        ),
+        replace(turn, tokens_in=tokens_in, tokens_out=tokens_out, nanos=nanos, currency=currency, till=now + lasts),
     )
     return "renewed"
 
@@ -296,6 +294,7 @@ def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
         if limit.until > until or not ledger.get("told"):
             _close(ledger, limit, limit.until, 1, now)
             ledger.set("guess", 0)
+            ledger.texts["probing"] = ""  # what the provider accepted before does not open the account
     elif limit.until == 0 and until <= now:
         guess = ledger.get("guess")
         _close(ledger, limit, now + model.PROBE_EVERY * 2 ** min(guess, 4), 0, now)

@@ -81,8 +81,7 @@ class Ledger:
         over = sorted((turn.till, name) for name, turn in self.held.items() if turn.till < now)
         for _, name in over[:_MOST_LAPSED]:
             turn, currency = self.held[name], self.texts.get("currency", "")
-            tokens, nanos = (turn.open_tokens, turn.open_nanos) if turn.begun else (0, 0)
-            nanos = nanos if currency else 0
+            tokens, nanos = turn.open_tokens, turn.open_nanos if currency else 0
             self.enter(turn.day, "lapsed", 1)
             self.enter(turn.day, "open_tokens", tokens)
             self.enter(turn.day, f"open_cost:{currency}", nanos)

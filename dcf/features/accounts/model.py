@@ -53,7 +53,7 @@ LONGEST_REFILL_MS: Final = 600_000
 class Held:
     """A turn in flight: its estimate, the usage that it has reported, and the open rest. Money is in billionths.
 
-    `till`: when it lapses. `day`: the ledger in which it counts. `begun` is 1 after the first report.
+    `till`: when it lapses. `day`: the ledger in which it counts.
     """
 
     till: int
@@ -66,7 +66,6 @@ class Held:
     currency: str = ""
     open_tokens: int = 0
     open_nanos: int = 0
-    begun: int = 0
     agent: str = ""
     run: str = ""
 

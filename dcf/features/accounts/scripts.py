@@ -56,7 +56,7 @@ local function read_turn(value)
   local p = parts(value)
   return {till = tonumber(p[1]), day = tonumber(p[2]), et = tonumber(p[3]), en = tonumber(p[4]), ti = tonumber(p[5]),
     to = tonumber(p[6]), un = tonumber(p[7]), cur = p[8], pt = tonumber(p[9]), pn = tonumber(p[10]),
-    begun = tonumber(p[11]), agent = p[12], run = p[13]}
+    agent = p[11], run = p[12]}
 end
 local function read_done(value)
   if not value then return nil end
@@ -76,8 +76,8 @@ local function hold(id, r, is_new)
   if r.cur == '' or r.cur == text('currency') then r.pn = max(0, r.en - r.un) end
   add('tokens', r.pt - pt); add('nanos', r.pn - pn)
   if is_new then add('count', 1) end
-  redis.call('HSET', held, id, string.format('%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%s|%.0f|%.0f|%.0f|%s|%s', r['till'],
-    r.day, r.et, r.en, r.ti, r.to, r.un, r.cur, r.pt, r.pn, r.begun, r.agent, r.run))
+  redis.call('HSET', held, id, string.format('%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%s|%.0f|%.0f|%s|%s', r['till'],
+    r.day, r.et, r.en, r.ti, r.to, r.un, r.cur, r.pt, r.pn, r.agent, r.run))
   redis.call('ZADD', tills, whole(r['till']), id)
 end
 local function drop(id, r)
@@ -88,8 +88,7 @@ local function lapse()
   local over = redis.call('ZRANGE', tills, '-inf', '(' .. whole(now), 'BYSCORE', 'LIMIT', 0, 100)
   for _, id in ipairs(over) do
     local r, currency = read_turn(redis.call('HGET', held, id)), text('currency')
-    local ot, on = 0, 0
-    if r.begun == 1 then ot = r.pt; if currency ~= '' then on = r.pn end end
+    local ot, on = r.pt, currency ~= '' and r.pn or 0
     enter(r.day, 'lapsed', 1); enter(r.day, 'open_tokens', ot); enter(r.day, 'open_cost:' .. currency, on)
     settle(id, {day = r.day, ti = r.ti, to = r.to, un = r.un, cur = r.cur, ot = ot, on = on, ocur = currency})
     drop(id, r)
@@ -247,7 +246,7 @@ function operations.reserve(id, run, agent, et, en, lasts)
   if is_probe then set('probe_at', now); set_text('probing', id); note('probe', id) end
   pour('rpm', 1); pour('tpm', et)
   start(run, et)
-  hold(id, {till = now + lasts, day = floor(now / DAY), et = et, en = en, ti = 0, to = 0, un = 0, cur = '', begun = 0,
+  hold(id, {till = now + lasts, day = floor(now / DAY), et = et, en = en, ti = 0, to = 0, un = 0, cur = '',
     agent = agent, run = run}, true)
   return {'granted', '0', is_probe and 1 or 0, whole(now)}
 end
@@ -274,7 +273,7 @@ function operations.report(id, ti, to, un, cur, ended, ok, lasts)
       settle(id, {day = r.day, ti = ti, to = to, un = un, cur = currency})
       return 'settled'
     end
-    r.ti, r.to, r.un, r.cur, r.begun, r['till'] = ti, to, un, currency, 1, now + tonumber(lasts)
+    r.ti, r.to, r.un, r.cur, r['till'] = ti, to, un, currency, now + tonumber(lasts)
     hold(id, r)
     return 'renewed'
   end
@@ -313,7 +312,10 @@ _LIMIT: Final = r"""
 function operations.limit(id, ends, kind, by, why)
   ends = tonumber(ends)
   if ends > now then
-    if ends > get('until') or get('told') == 0 then close(ends, 1, kind, by, why); set('guess', 0) end
+    if ends > get('until') or get('told') == 0 then
+      close(ends, 1, kind, by, why)
+      set('guess', 0); set_text('probing', '')
+    end
   elseif ends == 0 and get('until') <= now then
     local guess = get('guess')
     close(now + PROBE * 2 ^ min(guess, 4), 0, kind, by, why)

@@ -9,7 +9,9 @@ from dcf.features.accounts.scripts import PROTOCOL
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.keys import companions as companion_keys
 from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.transaction.attempts import Attempts
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import replace
 
@@ -22,9 +24,12 @@ _MOST_PARKED: Final = 1000
 class AccountStore:
     """The accounts of one Redis. `clock` gives the time in tests; without one it is that of Redis."""
 
-    def __init__(self, connections: Connections, clock: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self, connections: Connections, clock: Callable[[], int] | None = None, *, wait_replicas: int = 0
+    ) -> None:
         self._connections = connections
         self._clock = clock
+        self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
 
     def reserve(self, account: str, wish: Wish, lasts: int = model.RESERVED) -> Verdict:
         """Reserve a turn, or say why none may start. One round trip."""
@@ -60,7 +65,7 @@ class AccountStore:
         return self._command("report", account, bill.id, *amounts, 1, 1, model.RESERVED)
 
     def _call(self, operation: str, account: str, *arguments: str | int) -> Reply:
-        (reply,) = self._connections.send(self._command(operation, account, *arguments))
+        (reply,) = self._written(keys.account(account), self._command(operation, account, *arguments))
         return reply
 
     def _command(self, operation: str, account: str, *arguments: str | int) -> Command:
@@ -68,11 +73,19 @@ class AccountStore:
         time = 0 if self._clock is None else self._clock()
         return ("EVAL", PROTOCOL, len(named), *named, operation, time, *arguments)
 
+    def _written(self, key: str, *commands: Command) -> list[Reply]:
+        """Send commands that may be repeated. Where replicas confirm writes, a failover does not undo them."""
+        if not self._attempts.wait_replicas:
+            return self._connections.send(*commands)
+        return self._attempts.surely(commands, companion_keys.barrier(key))
+
     def put(self, account: str, limits: Mapping[str, int], texts: Mapping[str, str]) -> None:
         """Set limits of an account; those that are not named stay."""
         named: dict[str, int | str] = {**limits, **texts}
         written: list[Command] = [("HSET", keys.account(account), name, value) for name, value in named.items()]
-        self._connections.send(("HSET", keys.ACCOUNTS, account, 1), *written)
+        self._connections.send(("HSET", keys.ACCOUNTS, account, 1))
+        if written:
+            self._written(keys.account(account), *written)
 
     def now(self) -> int:
         """Return the time of Redis."""
@@ -161,7 +174,7 @@ class AccountStore:
     def note_parked(self, account: str, workflow_id: str, state: str, until: int) -> None:
         """Note a state that waits for the account, and forget those that no longer wait."""
         entry, key = f"{workflow_id}/{encode_state(state)}", keys.parked(account)
-        self._connections.send(("ZREMRANGEBYSCORE", key, "-inf", self.now()), ("ZADD", key, until, entry))
+        self._written(key, ("ZREMRANGEBYSCORE", key, "-inf", self.now()), ("ZADD", key, until, entry))
 
     def parked(self, account: str) -> list[tuple[str, str]]:
         """Return runs and states that wait for the account, those that are ready first."""
@@ -184,7 +197,7 @@ class AccountStore:
 
 def read_turn(text: str) -> Held:
     """Read a turn in flight, as the script writes it."""
-    till, day, et, en, ti, to, un, cur, pt, pn, begun, agent, run = text.split("|")
+    till, day, et, en, ti, to, un, cur, pt, pn, agent, run = text.split("|")
     return Held(
         till=int(till),
         day=int(day),
@@ -196,7 +209,6 @@ def read_turn(text: str) -> Held:
         currency=cur,
         open_tokens=int(pt),
         open_nanos=int(pn),
-        begun=int(begun),
         agent=agent,
         run=run,
     )

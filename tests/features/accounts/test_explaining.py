@@ -94,15 +94,6 @@ def test_why_says_which_place_a_state_has_among_those_that_wait(world: World, ac
     assert (finding(world, first).evidence["ahead"], finding(world, later).evidence["ahead"]) == (0, 1)
 
 
-def test_a_state_that_no_longer_waits_is_forgotten_when_another_is_parked(
-    world: World, accounts: Accounts, account: str
-) -> None:
-    park(world, accounts, account)
-    let_pass(world, HOUR)
-    park(world, accounts, account)
-    assert world.ask("ZCARD", f"cp:idx:account:{{{account}}}:parked") == 1
-
-
 def test_why_warns_if_the_run_times_out_first_and_says_what_helps(
     world: World, accounts: Accounts, account: str
 ) -> None:

@@ -22,7 +22,7 @@ from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
-from tests.support.ahead import now
+from tests.support.ahead import let_pass, now
 from tests.support.redis.counting import CountingPool
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
@@ -105,6 +105,21 @@ def test_an_account_that_is_opened_by_hand_makes_its_parked_states_ready_at_once
     assert accounts.reserve(account, wish()).is_probe
     world.do(run, "A", me)
     assert world.run_status(run) is RunStatus.SUCCEEDED
+
+
+def test_a_state_whose_time_has_come_is_no_longer_listed_as_parked(world: World, connections: Connections) -> None:
+    account, me = name(), f"a-{name()}"
+    store = AccountStore(connections, lambda: now(world))
+    world.plane.admitting.admissions = AccountAdmissions(store)
+    accounts = Accounts(world.plane, store, Overviews(connections))
+    accounts.assign(me, account)
+    for within_s in (HOUR, 2 * HOUR):
+        run = world.create(chain("A"), agents={"A": me})
+        request = Release(state="A", token=world.acquire(run, "A", me), excuse=Excuse(within_s=within_s))
+        accounts.release(run, request)
+        let_pass(world, HOUR + 1)
+    (entry,) = world.ask("ZRANGE", account_keys.parked(account), 0, -1)
+    assert entry.decode() == f"{run}/A"
 
 
 def test_a_state_that_waits_for_something_else_is_left_alone_when_an_account_opens(

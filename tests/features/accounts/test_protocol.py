@@ -175,6 +175,25 @@ def test_a_limit_without_a_time_is_probed_once_a_minute_and_the_guess_grows() ->
     assert guesses == [1, 2, 4, 8, 16, 16]
 
 
+def test_a_turn_that_looked_before_a_known_end_came_does_not_open_the_account() -> None:
+    _, books = decisions.meet(Books(), LimitMet(until=0, kind="limit", by="ann"), BEGIN)
+    now = BEGIN + model.PROBE_EVERY - 1
+    verdict, books = decisions.reserve(books, Wish(id="t0", run="r", agent="ann"), now + 1)
+    assert verdict.is_probe
+    end, books = decisions.meet(books, LimitMet(until=now + 7200 * SECOND, kind="limit", by="bob", id="t-old"), now + 2)
+    _, books = decisions.report(books, Bill(id="t0", tokens_in=5), now + 3)
+    verdict, _ = decisions.reserve(books, Wish(id="t1", run="r", agent="ann"), now + 4)
+    assert (verdict.verdict, verdict.at) == ("closed", end)
+
+
+def test_a_holder_killed_before_its_first_sign_leaves_its_estimate_open() -> None:
+    books = Books(numbers={"in_flight": 1}, texts={"currency": "EUR"})
+    _, books = decisions.reserve(books, Wish(id="t0", run="r", agent="ann", tokens=100, nanos=900), BEGIN)
+    _, books = decisions.reserve(books, Wish(id="t1", run="r", agent="ann"), BEGIN + model.RESERVED + 1)
+    (sums,) = books.days.values()
+    assert (sums["open_tokens"], sums["open_cost:EUR"], sums["lapsed"]) == (100, 900, 1)
+
+
 def test_a_killed_holder_leaves_what_it_may_have_used_open_until_its_bill_comes() -> None:
     books = Books(numbers={"in_flight": 1}, texts={"currency": "EUR"})
     first, second = (Wish(id=name, run="r", agent="ann", tokens=100, nanos=900) for name in ("t0", "t1"))

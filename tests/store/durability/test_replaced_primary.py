@@ -4,11 +4,7 @@ The process has a connection to the old primary left. New connections lead to th
 would. With `wait_replicas` a refusal is confirmed like a write, and the old primary has lost its replica.
 """
 
-import os
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -26,10 +22,8 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
-from tests.support.redis.proxy import Proxy
-from tests.support.redis.servers import listens, redis_server
+from tests.support.redis.replaced import Replaced, replaceable
 from tests.support.tables import rows
-from tests.support.waiting import wait_until
 from tests.support.workflows.machines import chain
 from tests.support.world import World, new_token
 
@@ -37,67 +31,11 @@ PATIENCE_MS = 4000
 """For a replica that confirms, on a machine that may be busy for a while."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replaced:
-    """`waiting` is dcf with a connection to the old primary; `new` looks at the new one, whose replica is `spare`."""
-
-    waiting: World
-    old: World
-    new: World
-    spare: World
-    proxy: Proxy
-    socket_of_new: Path
-
-    def pause(self) -> None:
-        """Freeze the primary, and put its replica in its place."""
-        os.kill(self._pid, signal.SIGSTOP)
-        self.new.ask("REPLICAOF", "NO", "ONE")
-        self.spare.ask("REPLICAOF", "127.0.0.1", self.new.ask("CONFIG", "GET", "port")[1])
-        wait_until(lambda: is_linked(self.spare))
-        self.proxy.lead_to(self.socket_of_new)
-
-    def go_on(self) -> None:
-        os.kill(self._pid, signal.SIGCONT)
-
-    @property
-    def _pid(self) -> int:
-        return int((self.socket_of_new.parent / "old.pid").read_text())
-
-
 @pytest.fixture
 def replaced(short_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replaced]:
     monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 100)
-    home = short_directory / new_token()[-8:]
-    home.mkdir()
-    with ExitStack() as stack:
-        old = ("--unixsocket", str(home / "old"), "--pidfile", str(home / "old.pid"))
-        primary = stack.enter_context(redis_server(tmp_path, *old))
-        leader = ("--replicaof", "127.0.0.1", str(primary), "--unixsocket", str(home / "new"))
-        stack.enter_context(redis_server(tmp_path, *leader))
-        spare = stack.enter_context(redis_server(tmp_path))
-        wait_until(lambda: listens(home / "new"))
-        proxy = stack.enter_context(Proxy(home / "old", "default:any"))
-        urls = (f"unix://{home / 'old'}", f"unix://{home / 'new'}", f"redis://127.0.0.1:{spare}", proxy.url)
-        connections = [Connections(open_pool(url)) for url in urls]
-        through = connections[-1]
-        for connection in connections:
-            stack.callback(connection.close)
-        new = World(connections=connections[1])
-        wait_until(lambda: is_linked(new))
-        waiting = World(connections=through)
-        waiting.plane = ControlPlane(RunStore(through, wait_replicas=1), RunIndex(through))
-        yield Replaced(
-            waiting=waiting,
-            old=World(connections=connections[0]),
-            new=new,
-            spare=World(connections=connections[2]),
-            proxy=proxy,
-            socket_of_new=home / "new",
-        )
-
-
-def is_linked(replica: World) -> bool:
-    return b"master_link_status:up" in replica.ask("INFO", "replication")
+    with replaceable(short_directory / new_token()[-8:], tmp_path) as pair:
+        yield pair
 
 
 Prepare = Callable[[World, str, str], object]

@@ -38,6 +38,7 @@ FEWER = {
     "host-clocks": 3,
     "versions": 3,
     "bombs": 3,
+    "limit": 4,
 }
 """Runs of the kinds whose servers take long to start; `make lab` tries every kind for a minute."""
 BY_HAND = {"region-unconfirmed", "cluster-partition"}
