@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.documents.usage import money
+from dcf.core.documents.usage_sums import money
 from dcf.hosting.protocol import AgentLimited
 from dcf.values.instants import SECOND
 from lab.turn_notes import Notes

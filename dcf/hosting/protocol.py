@@ -108,7 +108,8 @@ class AgentTools(Protocol):
     def report_usage(self, **used: Json) -> None:
         """Say what the work used up, also in a turn that fails: `tokens_in`, `tokens_out`, `cost`, `currency`, `model`.
 
-        `seconds`, too; as `TaskContext.report_usage` takes them. Several calls are added up.
+        The other arguments of `TaskContext.report_usage`, too. Several calls are added up. The usage of delegates, as
+        subagents are, is part of it.
         """
         ...
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from dcf.core.documents.usage import BilledTurn, UsageReport, read_report
+from dcf.core.documents.usage import BilledTurn, UsageReport, read_reported
 from dcf.errors import DcfError
 from dcf.hosting.protocol import AgentLimited, AgentTool, AgentTools, AgentWork, Json, TaskFailed, ToolResult
 from dcf.jitter import JITTER
@@ -208,9 +208,8 @@ class _Meter:
 
     def add(self, used: Mapping[str, Json]) -> None:
         """Add a report. One in another currency is left to the completion, which refuses it."""
-        named = {name: value for name, value in used.items() if value is not None}
         with suppress(DcfError):
-            self._used = self._used.with_more(read_report(named, "report_usage"))
+            self._used = self._used.with_more(read_reported(used))
 
     def as_json(self) -> dict[str, Json] | None:
         """Return it as it is reported; None if nothing was."""
@@ -218,7 +217,7 @@ class _Meter:
 
     def total(self) -> UsageReport:
         """Return the usage, of the model of the agent if the turn told none."""
-        return replace(self._used, model=self._used.model or self._model or None)
+        return self._used if self._used.parts or not self._model else replace(self._used, model=self._model)
 
 
 class _Metered:

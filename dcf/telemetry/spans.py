@@ -32,6 +32,8 @@ _TOLD: Final = (
 _USED: Final = {
     "tokens_in": "gen_ai.usage.input_tokens",
     "tokens_out": "gen_ai.usage.output_tokens",
+    "tokens_cached": "gen_ai.usage.cache_read.input_tokens",
+    "tokens_cache_written": "gen_ai.usage.cache_creation.input_tokens",
     "model": "gen_ai.request.model",
     "seconds": "dcf.usage.seconds",
     "cost": "dcf.usage.cost",
@@ -270,6 +272,8 @@ def _use(attributes: dict[str, Attribute], usage: Json) -> None:
     attributes |= {
         attribute: usage[name] for name, attribute in _USED.items() if isinstance(usage.get(name), int | float | str)
     }
+    every = (usage.get(name) for name in ("tokens_in", "tokens_cached", "tokens_cache_written"))
+    attributes[_USED["tokens_in"]] = sum(tokens for tokens in every if isinstance(tokens, int))  # as GenAI counts input
 
 
 def _ancestors(state: str) -> Sequence[str]:

@@ -129,17 +129,21 @@ class TaskContext:
         currency: str | None = None,
         seconds: float | None = None,
         model: str | None = None,
+        tokens_cached: int | None = None,
+        tokens_cache_written: int | None = None,
+        models: Mapping[str, Mapping[str, Json]] | None = None,
     ) -> None:
         """Say what the work used up; several calls are added up, and sent with the output or the failure.
 
-        `cost` is money of the `currency` (`EUR`). Raise InvalidArgument for what is no usage.
+        `cost` is money of the `currency` (`EUR`). `tokens_cached` were read from the provider's cache and
+        `tokens_cache_written` written to it; `tokens_in` are the others. `models` has the same by model, in place of
+        `model`. Raise InvalidArgument for what is no usage.
         """
-        from dcf.core.documents.usage import read_report  # noqa: PLC0415 - few functions say what they used
+        from dcf.core.documents.usage import read_reported  # noqa: PLC0415 - few functions say what they used
 
-        money = cost if cost is None or isinstance(cost, str) else f"{cost:.9f}"
-        usage: dict[str, Json] = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": money, "currency": currency}
-        usage |= {"seconds": seconds, "model": model}
-        report = read_report({name: value for name, value in usage.items() if value is not None}, "report_usage")
+        amounts = {"tokens_in": tokens_in, "tokens_out": tokens_out, "cost": cost, "currency": currency}
+        amounts |= {"tokens_cached": tokens_cached, "tokens_cache_written": tokens_cache_written}
+        report = read_reported({**amounts, "seconds": seconds, "model": model, "models": models})
         if self._line is not None:
             self._line.report_usage(report)
 

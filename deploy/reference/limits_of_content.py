@@ -89,6 +89,7 @@ SECTIONS: Final[Mapping[str, tuple[Limit, ...]]] = {
         fixed("bytes of the payloads of kept signals", size(signals.MOST_KEPT_BYTES), "`signals_full`"),
         fixed("the payload of a notification", size(notification.MAX_PAYLOAD), "`too_large`"),
         fixed("tokens of one report of usage", usage.MOST_TOKENS, "`invalid_argument`"),
+        fixed("models of one report of usage", usage.MOST_MODELS, "`invalid_argument`"),
         fixed(
             "models of a run whose usage is kept apart", usage_scripts.MODELS, "further ones are summed up as one model"
         ),

@@ -75,6 +75,7 @@ from tests.features.schedules import test_timing
 from tests.features.schedules import test_verbs as test_schedule_tools
 from tests.features.search import test_verbs as test_search_tool
 from tests.features.usage import test_operations as test_usage
+from tests.features.usage import test_rules as test_usage_rules
 from tests.features.work import test_operations as test_work_finding
 from tests.features.work import test_verbs as test_work_tools
 from tests.runs.views import test_histories
@@ -272,6 +273,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_work_tools.test_a_limit_beyond_what_is_kept_is_refused,
     ),
     "tokens of one report of usage": (usage.MOST_TOKENS, test_usage.test_usage_that_is_none_is_refused),
+    "models of one report of usage": (usage.MOST_MODELS, test_usage_rules.test_models_that_are_none_are_refused),
     "models of a run whose usage is kept apart": (
         usage_books.MODELS,
         test_usage.test_models_beyond_those_kept_apart_are_summed_as_one,

@@ -103,7 +103,7 @@ def test_reported_usage_of_a_function_is_summed_and_sent_with_output_or_failure(
     failure = report(fail)
     assert (failure["new_status"], failure["error_name"]) == ("failed", "Rejected")
     details = {"tokens_in": 3, "tokens_out": 0, "seconds": 0, "cost": "2", "currency": "USD"}
-    assert failure["usage_json"] == details, "models that differ are not named"
+    assert failure["usage_json"] == {**details, "models": {"n": {"cost": "2"}}}, "the model of a part is told with it"
     assert "usage_json" not in report(lambda value, context: value)
 
 

@@ -4,7 +4,7 @@ The command `dcf runs budget` takes each limit as an option of its own.
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -16,25 +16,35 @@ from dcf.cli.text import clean
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, dump
 
+_PARTS: Final = {"child": "children", "state": "states", "agent": "agents", "model": "models", "day": "days"}
+_CACHE: Final = {"tokens_cached": "cached", "tokens_cache_written": "written to caches"}
+_PRICES: Final = {"cached_input": "cached", "cache_write": "written to caches"}
+
 
 def show_usage(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print the sums, and of what they consist."""
     print_line(f"total: {_sums(answer['total'])}")
+    if answer.get("tree"):
+        print_line(f"tree: {_sums(answer['tree'])}")
     if answer.get("period"):
         print_line(f"period: {_sums(answer['period'])}")
     if answer.get("budget"):
         print_line(f"budget: {', '.join(f'{name} {amount}' for name, amount in answer['budget'].items())}")
-    for part in ("states", "agents", "models", "days"):
+    for word, part in _PARTS.items():
         for name, sums in sorted((answer.get(part) or {}).items()):
-            print_line(f"  {part.removesuffix('s')} {clean(name)}: {_sums(sums)}")
+            print_line(f"  {word} {clean(name)}: {_sums(sums)}")
     if answer.get("next_cursor"):
-        say(f"There are more states: --cursor {answer['next_cursor']}")
+        say(f"There are more: --cursor {answer['next_cursor']}")
 
 
 def _sums(sums: Mapping[str, Json]) -> str:
     cost = "".join(f", {amount} {currency}" for currency, amount in sums["cost"].items())
-    tokens = f"{sums['tokens_in']:,} tokens in, {sums['tokens_out']:,} out"
-    return f"{tokens}, {sums['seconds']:,g} s{cost} in {sums['reports']} reports"
+    return f"{_tokens(sums)}, {sums['seconds']:,g} s{cost} in {sums['reports']} reports"
+
+
+def _tokens(sums: Mapping[str, Json]) -> str:
+    cached = "".join(f", {sums[name]:,} {word}" for name, word in _CACHE.items() if sums.get(name))
+    return f"{sums['tokens_in']:,} tokens in, {sums['tokens_out']:,} out{cached}"
 
 
 def budget(
@@ -42,13 +52,14 @@ def budget(
     tokens: Annotated[int | None, typer.Option(help="Tokens in and out together.", min=1)] = None,
     cost: Annotated[str | None, typer.Option(help="Money, with its currency: 5EUR.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds of work.", min=0.001)] = None,
+    tree: Annotated[bool | None, typer.Option("--tree/--no-tree", help="For all runs below it, too.")] = None,
     none: Annotated[bool, typer.Option("--none", help="Take the budget away.")] = False,
     reason: Reason = None,
     request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Say what a run may use up; limits that are not named stay. Once one is used up, no lease is granted in it."""
-    limits: dict[str, Json] = {"tokens": tokens, "seconds": seconds}
+    limits: dict[str, Json] = {"tokens": tokens, "seconds": seconds, "tree": tree}
     if cost is not None:
         limits |= {"cost": cost[:-3], "currency": cost[-3:]}
     named = {name: value for name, value in limits.items() if value is not None}
@@ -86,7 +97,9 @@ def show_account(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 def show_prices(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print the table of prices."""
     for pattern, row in answer["prices"].items():
-        print_line(f"{clean(pattern)}: {row['input']} in, {row['output']} out {row['currency']} for a million tokens")
+        caches = "".join(f", {row[name]} {word}" for name, word in _PRICES.items() if name in row)
+        amounts = f"{row['input']} in{caches}, {row['output']} out {row['currency']}"
+        print_line(f"{clean(pattern)}: {amounts} for a million tokens")
 
 
 def show_stated(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
@@ -123,4 +136,4 @@ def _day_line(today: Mapping[str, Json]) -> str:
     cost = "".join(f", {amount} {currency}" for currency, amount in sorted(today["cost"].items()))
     opened = today["open"]
     unknown = f"; {opened['tokens']:,} tokens of {opened['turns']} killed turns are open" if opened["tokens"] else ""
-    return f"{today['tokens_in']:,} tokens in, {today['tokens_out']:,} out{cost} in {today['turns']} turns{unknown}"
+    return f"{_tokens(today)}{cost} in {today['turns']} turns{unknown}"

@@ -226,13 +226,19 @@ def kept_signals(meta: Mapping[str, Json]) -> str:
     return f"signals kept: {shown} ({len(names)})" if names else ""
 
 
+def _amounts(sums: Mapping[str, Json]) -> str:
+    cost = "".join(f", {amount} {currency}" for currency, amount in sums["cost"].items())
+    return f"{sums['tokens_in']} tokens in, {sums['tokens_out']} out, {sums['seconds']:g} s{cost}"
+
+
 def used_up(meta: Mapping[str, Json]) -> str:
     """Return what the work of the run used up, and what it may, as far as that is known."""
     sums, budget = meta.get("usage"), meta.get("budget")
     parts = []
     if isinstance(sums, dict):
-        cost = "".join(f", {amount} {currency}" for currency, amount in sums["cost"].items())
-        parts.append(f"used: {sums['tokens_in']} tokens in, {sums['tokens_out']} out, {sums['seconds']:g} s{cost}")
+        parts.append(f"used: {_amounts(sums)}")
+        if isinstance(sums.get("tree"), dict):
+            parts.append(f"with all runs below it: {_amounts(sums['tree'])}")
     if isinstance(budget, dict):
         parts.append("budget: " + ", ".join(f"{name} {amount}" for name, amount in budget.items() if name != "issue"))
     return "; ".join(parts)

@@ -897,21 +897,23 @@ class VerbMethods:
         account: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
+        tree: bool = False,
         cursor: str | None = None,
     ) -> ReadSums:
         """Read what work used up, of a run, agent, project or account: tokens, money by currency, seconds, as
         reported.
 
-        Of a run also by state, agent and model, and its budget; of others by day, for 30 days.
+        Of a run also by state, agent and model, with all runs below it, and its budget; of others by day, for 30
+        days.
         """
     @_method
     def set_budget(
         self, workflow_id: str, budget: JsonObject | None, *, reason: str | None = None, request_id: str | None = None
     ) -> GivenBudget:
-        """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
+        """Say what a run may use up: tokens of all kinds, money, seconds. Limits left out stay; {} takes all away.
 
         The completion that reaches it blocks the run: no lease is granted until a higher budget is set, or the run
-        is cancelled.
+        is cancelled. With tree it is for the run and all runs below it together, and blocks all of them.
         """
     @_method
     def cancel(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> OperatedRun:

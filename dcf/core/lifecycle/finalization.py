@@ -12,7 +12,7 @@ from dcf.core.documents.answers import Finalized
 from dcf.core.documents.decision import Decision, Event, Notice, Packed, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import stop_notices, tell_parent
-from dcf.core.documents.usage import sums_shown
+from dcf.core.documents.usage_sums import run_sums_shown
 from dcf.core.leasing.blockers import read_blockers
 from dcf.core.leasing.halt_refusals import STATES_OPEN, issues_open
 from dcf.core.leasing.lease import forgotten_claim
@@ -185,7 +185,7 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
         "error": document.get("error"),
         "cause": document.get("cause"),
         "note": request.note,
-        "cost_summary": sums_shown(snapshot.usage) if snapshot.usage else None,
+        "cost_summary": run_sums_shown(snapshot.usage) if snapshot.usage else None,
     }
 
 

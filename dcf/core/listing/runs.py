@@ -14,7 +14,7 @@ from typing import Final, Literal
 from dcf.core.documents.codec import read_assignment
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.parents import read_parent
-from dcf.core.documents.usage import sums_shown
+from dcf.core.documents.usage_sums import run_sums_shown
 from dcf.core.leasing.blockers import is_blocked
 from dcf.core.listing.cursors import read_time_and_id
 from dcf.values.instants import from_text
@@ -182,7 +182,7 @@ class RunRow:
             "hold": self.hold,
             "parent": self.parent,
             "project": self.project,
-        } | ({"usage": sums_shown(self.usage)} if self.usage else {})
+        } | ({"usage": run_sums_shown(self.usage)} if self.usage else {})
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from dcf.features.accounts import keys, model
-from dcf.features.accounts.model import Bill
-from dcf.features.accounts.prices import Price, price_of, read_price
+from dcf.features.accounts.model import Bill, Used
+from dcf.features.accounts.prices import Price, cost_of, read_price
 from dcf.features.accounts.storage import AccountStore
 
 if TYPE_CHECKING:
@@ -41,18 +41,17 @@ class KnownPrices:
 
     def bill(self, reservation: str, usage: "UsageReport") -> Bill:
         """Return the bill of a turn, with its money."""
-        nanos, currency = usage.nanos, usage.currency or ""
-        has_price = usage.currency is None and usage.model is not None
-        price = price_of(self.all(), usage.model) if has_price else None
-        if price is not None:
-            nanos, currency = price.cost(usage.tokens_in, usage.tokens_out), price.currency
-        return Bill(
-            id=reservation,
+        nanos, currency = usage.nanos, usage.currency
+        if currency is None:
+            nanos, currency = cost_of(self.all(), usage)
+        used = Used(
             tokens_in=usage.tokens_in,
             tokens_out=usage.tokens_out,
+            tokens_cached=usage.tokens_cached,
+            tokens_cache_written=usage.tokens_cache_written,
             nanos=min(nanos, model.MOST_NANOS),
-            currency=currency,
         )
+        return Bill(id=reservation, used=used, currency=currency or "")
 
 
 class AccountBills:

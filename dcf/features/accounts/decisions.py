@@ -148,7 +148,7 @@ def _day(ledger: Ledger, wish: Wish, now: int) -> Verdict | None:
     """Refuse where the budget of the day is used up, or would be by the estimates of the turns in flight."""
     day, currency = now // model.DAY, ledger.texts.get("currency", "")
     sums = ledger.days.get(day, {})
-    tokens = sums.get("tokens_in", 0) + sums.get("tokens_out", 0) + sums.get("open_tokens", 0)
+    tokens = sum(sums.get(name, 0) for name in (*model.TOKENS, "open_tokens"))
     nanos = sums.get(f"cost:{currency}", 0) + sums.get(f"open_cost:{currency}", 0)
     if _over(ledger, "day_tokens", tokens + ledger.get("tokens"), wish.tokens) or _over(
         ledger, "day_nanos", nanos + ledger.get("nanos"), wish.nanos
@@ -174,13 +174,7 @@ def report(books: Books, bill: Bill, now: int, lasts: int = model.RESERVED) -> t
     currency = _currency(before.currency, bill)
     if currency is None:
         return "currency", books
-    after = Done(
-        day=before.day,
-        tokens_in=max(before.tokens_in, bill.tokens_in),
-        tokens_out=max(before.tokens_out, bill.tokens_out),
-        nanos=max(before.nanos, bill.nanos),
-        currency=currency,
-    )
+    after = Done(day=before.day, used=before.used.at_least(bill.used), currency=currency)
     _moved(ledger, before, after)
     if done is None:
         ledger.enter(before.day, "turns", 1)
@@ -190,8 +184,8 @@ def report(books: Books, bill: Bill, now: int, lasts: int = model.RESERVED) -> t
 
 def _currency(known: str, bill: Bill) -> str | None:
     """Return the currency of a turn; None if the bill has another."""
-    if bill.nanos == 0 or known in ("", bill.currency):
-        return bill.currency if bill.nanos and bill.currency else known
+    if bill.used.nanos == 0 or known in ("", bill.currency):
+        return bill.currency if bill.used.nanos and bill.currency else known
     return None
 
 
@@ -199,30 +193,20 @@ def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> st
     currency = _currency(turn.currency, bill)
     if currency is None:
         return "currency"
-    tokens_in, tokens_out, nanos = (
-        max(turn.tokens_in, bill.tokens_in),
-        max(turn.tokens_out, bill.tokens_out),
-        max(turn.nanos, bill.nanos),
-    )
-    ledger.enter(turn.day, "tokens_in", tokens_in - turn.tokens_in)
-    ledger.enter(turn.day, "tokens_out", tokens_out - turn.tokens_out)
-    ledger.enter(turn.day, f"cost:{currency}", nanos - turn.nanos)
+    used = turn.used.at_least(bill.used)
+    ledger.enter_tokens(turn.day, turn.used, used)
+    ledger.enter(turn.day, f"cost:{currency}", used.nanos - turn.used.nanos)
     _probed(ledger, bill, now)
     if bill.ended:
         ledger.enter(turn.day, "turns", 1)
-        ledger.pour("tpm", tokens_in + tokens_out - turn.estimated_tokens)
-        _average(ledger, tokens_in + tokens_out)
+        ledger.pour("tpm", used.tokens - turn.estimated_tokens)
+        _average(ledger, used.tokens)
         had = max(ledger.shares.get(turn.run, 0), ledger.get("vmin"))
-        ledger.shares[turn.run] = had + tokens_in + tokens_out - turn.estimated_tokens
+        ledger.shares[turn.run] = had + used.tokens - turn.estimated_tokens
         ledger.drop(bill.id)
-        ledger.done[bill.id] = Done(
-            day=turn.day, tokens_in=tokens_in, tokens_out=tokens_out, nanos=nanos, currency=currency
-        )
+        ledger.done[bill.id] = Done(day=turn.day, used=used, currency=currency)
         return "settled"
-    ledger.hold(
-        bill.id,
-        replace(turn, tokens_in=tokens_in, tokens_out=tokens_out, nanos=nanos, currency=currency, till=now + lasts),
-    )
+    ledger.hold(bill.id, replace(turn, used=used, currency=currency, till=now + lasts))
     return "renewed"
 
 
@@ -236,7 +220,7 @@ def _probed(ledger: Ledger, bill: Bill, now: int) -> None:
     """Open the account if the provider accepted the turn that went first; otherwise let another go first."""
     if ledger.texts.get("probing", "") != bill.id:
         return
-    if bill.ok or bill.tokens_in + bill.tokens_out > 0:
+    if bill.ok or bill.used.tokens > 0:
         if ledger.get("until") > now:
             ledger.set("until", now)
         if ledger.get("until") > 0 and ledger.get("ramp") == 0:
@@ -249,10 +233,9 @@ def _probed(ledger: Ledger, bill: Bill, now: int) -> None:
 def _moved(ledger: Ledger, before: Done, after: Done) -> None:
     """Enter the difference between what the ledger had of a turn and what it has now."""
     day = before.day
-    ledger.enter(day, "tokens_in", after.tokens_in - before.tokens_in)
-    ledger.enter(day, "tokens_out", after.tokens_out - before.tokens_out)
-    ledger.enter(day, f"cost:{before.currency}", -before.nanos)
-    ledger.enter(day, f"cost:{after.currency}", after.nanos)
+    ledger.enter_tokens(day, before.used, after.used)
+    ledger.enter(day, f"cost:{before.currency}", -before.used.nanos)
+    ledger.enter(day, f"cost:{after.currency}", after.used.nanos)
     ledger.enter(day, "open_tokens", -before.open_tokens)
     ledger.enter(day, f"open_cost:{before.open_currency}", -before.open_nanos)
 
@@ -263,19 +246,10 @@ def state(books: Books, bill: Bill, day: int, now: int) -> tuple[str, Books]:
     turn, done = books.held.get(bill.id), books.done.get(bill.id)
     before = done or Done(day=day)
     if turn is not None:
-        before = Done(
-            day=turn.day, tokens_in=turn.tokens_in, tokens_out=turn.tokens_out, nanos=turn.nanos, currency=turn.currency
-        )
+        before = Done(day=turn.day, used=turn.used, currency=turn.currency)
         _probed(ledger, replace(bill, ended=True), now)
         ledger.drop(bill.id)
-    after = Done(
-        day=before.day,
-        tokens_in=bill.tokens_in,
-        tokens_out=bill.tokens_out,
-        nanos=bill.nanos,
-        currency=bill.currency,
-        final=1,
-    )
+    after = Done(day=before.day, used=bill.used, currency=bill.currency, final=1)
     _moved(ledger, before, after)
     if done is None:
         ledger.enter(before.day, "turns", 1)

@@ -6,7 +6,7 @@
 from typing import Final
 
 from dcf.features.accounts import model
-from dcf.features.accounts.model import Books, Done, Held
+from dcf.features.accounts.model import Books, Done, Held, Used
 from dcf.values.records import replace
 
 _MOST_LAPSED: Final = 100
@@ -52,6 +52,11 @@ class Ledger:
             sums = self.days.setdefault(day, {})
             sums[name] = sums.get(name, 0) + amount
 
+    def enter_tokens(self, day: int, before: Used, after: Used) -> None:
+        """Add to the ledger of a day what was used since, by kind of token."""
+        for name in model.TOKENS:
+            self.enter(day, name, getattr(after, name) - getattr(before, name))
+
     def hold(self, name: str, turn: Held) -> Held:
         """Write a turn in flight, and keep the sums of what is promised."""
         before = self.held.get(name)
@@ -71,10 +76,8 @@ class Ledger:
 
     def _promised(self, turn: Held) -> Held:
         own = turn.currency in ("", self.texts.get("currency", ""))
-        nanos = max(0, turn.estimated_nanos - turn.nanos) if own else turn.estimated_nanos
-        return replace(
-            turn, open_tokens=max(0, turn.estimated_tokens - turn.tokens_in - turn.tokens_out), open_nanos=nanos
-        )
+        nanos = max(0, turn.estimated_nanos - turn.used.nanos) if own else turn.estimated_nanos
+        return replace(turn, open_tokens=max(0, turn.estimated_tokens - turn.used.tokens), open_nanos=nanos)
 
     def lapse(self, now: int) -> None:
         """End turns whose holders gave no sign. Their estimates count as open, until the bill is known."""
@@ -87,9 +90,7 @@ class Ledger:
             self.enter(turn.day, f"open_cost:{currency}", nanos)
             self.done[name] = Done(
                 day=turn.day,
-                tokens_in=turn.tokens_in,
-                tokens_out=turn.tokens_out,
-                nanos=turn.nanos,
+                used=turn.used,
                 currency=turn.currency,
                 open_tokens=tokens,
                 open_nanos=nanos,

@@ -49,6 +49,34 @@ WHOLE_BUCKET_MS: Final = 60_000
 LONGEST_REFILL_MS: Final = 600_000
 
 
+TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written")
+"""The kinds of tokens: the ledger of a day has a sum of each."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Used:
+    """Amounts that a turn has used, money in billionths. All kinds of tokens count for limits."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_cache_written: int = 0
+    nanos: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.tokens_in + self.tokens_out + self.tokens_cached + self.tokens_cache_written
+
+    def at_least(self, other: "Used") -> "Used":
+        """Return the larger of each amount."""
+        most = {name: max(getattr(self, name), getattr(other, name)) for name in (*TOKENS, "nanos")}
+        return Used(**most)
+
+
+NOTHING_USED: Final = Used()
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Held:
     """A turn in flight: its estimate, the usage that it has reported, and the open rest. Money is in billionths.
@@ -60,9 +88,7 @@ class Held:
     day: int
     estimated_tokens: int
     estimated_nanos: int
-    tokens_in: int = 0
-    tokens_out: int = 0
-    nanos: int = 0
+    used: Used = NOTHING_USED
     currency: str = ""
     open_tokens: int = 0
     open_nanos: int = 0
@@ -78,9 +104,7 @@ class Done:
     """
 
     day: int
-    tokens_in: int = 0
-    tokens_out: int = 0
-    nanos: int = 0
+    used: Used = NOTHING_USED
     currency: str = ""
     open_tokens: int = 0
     open_nanos: int = 0
@@ -121,15 +145,13 @@ class Wish:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """Amounts that a turn has used since its begin, money in billionths.
+    """Amounts that a turn has used since its begin.
 
     `ended`: the turn has ended. `ok`: the provider accepted it.
     """
 
     id: str
-    tokens_in: int = 0
-    tokens_out: int = 0
-    nanos: int = 0
+    used: Used = NOTHING_USED
     currency: str = ""
     ended: bool = False
     ok: bool = False

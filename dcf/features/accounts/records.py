@@ -100,6 +100,6 @@ class StatedBills:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutPrices:
-    """The whole table of prices: by pattern of the model, money for a million tokens."""
+    """The whole table of prices: by pattern of the model, money for a million tokens of each kind."""
 
     prices: Mapping[str, Json] = field(default_factory=dict)

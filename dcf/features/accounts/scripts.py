@@ -56,28 +56,45 @@ local function read_turn(value)
   local p = parts(value)
   return {till = tonumber(p[1]), day = tonumber(p[2]), et = tonumber(p[3]), en = tonumber(p[4]), ti = tonumber(p[5]),
     to = tonumber(p[6]), un = tonumber(p[7]), cur = p[8], pt = tonumber(p[9]), pn = tonumber(p[10]),
-    agent = p[11], run = p[12]}
+    agent = p[12], run = p[13], tc = tonumber(p[14] or '0'), tw = tonumber(p[15] or '0')}
 end
 local function read_done(value)
   if not value then return nil end
   local p = parts(value)
   return {day = tonumber(p[1]), ti = tonumber(p[2]), to = tonumber(p[3]), un = tonumber(p[4]), cur = p[5],
-    ot = tonumber(p[6]), on = tonumber(p[7]), ocur = p[8], final = tonumber(p[9])}
+    ot = tonumber(p[6]), on = tonumber(p[7]), ocur = p[8], final = tonumber(p[9]), tc = tonumber(p[10] or '0'),
+    tw = tonumber(p[11] or '0')}
+end
+-- Amounts of a turn: tokens in, out, read from a cache and written to it, and billionths.
+local KINDS = {ti = 'tokens_in', to = 'tokens_out', tc = 'tokens_cached', tw = 'tokens_cache_written'}
+local function amounts(ti, to, tc, tw, un)
+  return {ti = tonumber(ti), to = tonumber(to), tc = tonumber(tc), tw = tonumber(tw), un = tonumber(un)}
+end
+local function tokens(r) return r.ti + r.to + r.tc + r.tw end
+local function copy(r) return {ti = r.ti, to = r.to, tc = r.tc, tw = r.tw, un = r.un} end
+local function larger(r, sent)
+  local most = {}
+  for name, amount in pairs(sent) do most[name] = max(r[name], amount) end
+  return most
+end
+local function enter_tokens(day, before, after)
+  for name, sum in pairs(KINDS) do enter(day, sum, after[name] - before[name]) end
 end
 local function settle(id, d)
-  local value = string.format('%.0f|%.0f|%.0f|%.0f|%s|%.0f|%.0f|%s|%.0f', d.day, d.ti, d.to, d.un, d.cur,
-    d.ot or 0, d.on or 0, d.ocur or '', d.final or 0)
+  local value = string.format('%.0f|%.0f|%.0f|%.0f|%s|%.0f|%.0f|%s|%.0f|%.0f|%.0f', d.day, d.ti, d.to, d.un, d.cur,
+    d.ot or 0, d.on or 0, d.ocur or '', d.final or 0, d.tc, d.tw)
   redis.call('SET', dones .. id, value, 'EX', DONE_LIFE)
 end
 local function hold(id, r, is_new)
   local pt, pn = r.pt or 0, r.pn or 0
-  r.pt = max(0, r.et - r.ti - r.to)
+  r.pt = max(0, r.et - tokens(r))
   r.pn = r.en
   if r.cur == '' or r.cur == text('currency') then r.pn = max(0, r.en - r.un) end
   add('tokens', r.pt - pt); add('nanos', r.pn - pn)
   if is_new then add('count', 1) end
-  redis.call('HSET', held, id, string.format('%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%s|%.0f|%.0f|%s|%s', r['till'],
-    r.day, r.et, r.en, r.ti, r.to, r.un, r.cur, r.pt, r.pn, r.agent, r.run))
+  -- The 1 says that the turn has begun. Servers of an earlier version read it.
+  redis.call('HSET', held, id, string.format('%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%.0f|%s|%.0f|%.0f|1|%s|%s|%.0f|%.0f',
+    r['till'], r.day, r.et, r.en, r.ti, r.to, r.un, r.cur, r.pt, r.pn, r.agent, r.run, r.tc, r.tw))
   redis.call('ZADD', tills, whole(r['till']), id)
 end
 local function drop(id, r)
@@ -90,7 +107,9 @@ local function lapse()
     local r, currency = read_turn(redis.call('HGET', held, id)), text('currency')
     local ot, on = r.pt, currency ~= '' and r.pn or 0
     enter(r.day, 'lapsed', 1); enter(r.day, 'open_tokens', ot); enter(r.day, 'open_cost:' .. currency, on)
-    settle(id, {day = r.day, ti = r.ti, to = r.to, un = r.un, cur = r.cur, ot = ot, on = on, ocur = currency})
+    local d = copy(r)
+    d.day, d.cur, d.ot, d.on, d.ocur = r.day, r.cur, ot, on, currency
+    settle(id, d)
     drop(id, r)
     if text('probing') == id then set_text('probing', '') end
   end
@@ -181,25 +200,25 @@ end
 local function spent_up(et, en)
   if get('day_tokens') == 0 and get('day_nanos') == 0 then return nil end
   local day, currency = floor(now / DAY), text('currency')
-  local sums = redis.call('HMGET', days .. whole(day), 'tokens_in', 'tokens_out', 'open_tokens', 'cost:' .. currency,
-    'open_cost:' .. currency)
-  for i = 1, 5 do sums[i] = tonumber(sums[i] or '0') end
-  if over('day_tokens', sums[1] + sums[2] + sums[3] + get('tokens'), et)
-    or over('day_nanos', sums[4] + sums[5] + get('nanos'), en) then
+  local sums = redis.call('HMGET', days .. whole(day), 'tokens_in', 'tokens_out', 'tokens_cached',
+    'tokens_cache_written', 'open_tokens', 'cost:' .. currency, 'open_cost:' .. currency)
+  for i = 1, 7 do sums[i] = tonumber(sums[i] or '0') end
+  if over('day_tokens', sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + get('tokens'), et)
+    or over('day_nanos', sums[6] + sums[7] + get('nanos'), en) then
     return 'day', (day + 1) * DAY
   end
 end
 
-local function probed(id, tokens, ended, ok)
+local function probed(id, sent, ended, ok)
   if text('probing') ~= id then return end
-  if ok or tokens > 0 then
+  if ok or tokens(sent) > 0 then
     if get('until') > now then set('until', now) end
     if get('until') > 0 and get('ramp') == 0 then set('ramp', now); note('accepted', id) end
     set_text('probing', '')
   elseif ended then set_text('probing', '') end
 end
 local function moved(before, after)
-  enter(before.day, 'tokens_in', after.ti - before.ti); enter(before.day, 'tokens_out', after.to - before.to)
+  enter_tokens(before.day, before, after)
   enter(before.day, 'cost:' .. before.cur, -before.un); enter(before.day, 'cost:' .. after.cur, after.un)
   enter(before.day, 'open_tokens', -(before.ot or 0))
   enter(before.day, 'open_cost:' .. (before.ocur or ''), -(before.on or 0))
@@ -246,60 +265,69 @@ function operations.reserve(id, run, agent, et, en, lasts)
   if is_probe then set('probe_at', now); set_text('probing', id); note('probe', id) end
   pour('rpm', 1); pour('tpm', et)
   start(run, et)
-  hold(id, {till = now + lasts, day = floor(now / DAY), et = et, en = en, ti = 0, to = 0, un = 0, cur = '',
-    agent = agent, run = run}, true)
+  local r = amounts(0, 0, 0, 0, 0)
+  r['till'], r.day, r.et, r.en, r.cur = now + lasts, floor(now / DAY), et, en, ''
+  r.agent, r.run = agent, run
+  hold(id, r, true)
   return {'granted', '0', is_probe and 1 or 0, whole(now)}
 end
 """
 
 _REPORT: Final = r"""
--- id, tokens in, tokens out, billionths, currency, 1 if it ended, 1 if the provider accepted it, how long it lasts
-function operations.report(id, ti, to, un, cur, ended, ok, lasts)
-  ti, to, un, ended, ok = tonumber(ti), tonumber(to), tonumber(un), ended == '1', ok == '1'
+-- id, tokens in, out, cached, written to caches, billionths, currency, 1 if it ended, 1 if accepted, how long it lasts
+function operations.report(id, ti, to, tc, tw, un, cur, ended, ok, lasts)
+  local sent = amounts(ti, to, tc, tw, un)
+  ended, ok = ended == '1', ok == '1'
   local r = read_turn(redis.call('HGET', held, id))
   if r then
-    local currency = currency_of(r.cur, un, cur)
+    local currency = currency_of(r.cur, sent.un, cur)
     if not currency then return 'currency' end
-    ti, to, un = max(r.ti, ti), max(r.to, to), max(r.un, un)
-    enter(r.day, 'tokens_in', ti - r.ti); enter(r.day, 'tokens_out', to - r.to)
-    enter(r.day, 'cost:' .. currency, un - r.un)
-    probed(id, tonumber(ARGV[4]) + tonumber(ARGV[5]), ended, ok)
+    local used = larger(r, sent)
+    enter_tokens(r.day, r, used); enter(r.day, 'cost:' .. currency, used.un - r.un)
+    probed(id, sent, ended, ok)
     if ended then
-      enter(r.day, 'turns', 1); pour('tpm', ti + to - r.et)
-      local mean = get('mean') > 0 and get('mean') or ti + to
-      set('mean', min(floor((mean * (AVERAGED - 1) + ti + to) / AVERAGED), ESTIMATE))
-      redis.call('ZADD', shares, whole(share_of(r.run) + ti + to - r.et), r.run)
+      local all = tokens(used)
+      enter(r.day, 'turns', 1); pour('tpm', all - r.et)
+      local mean = get('mean') > 0 and get('mean') or all
+      set('mean', min(floor((mean * (AVERAGED - 1) + all) / AVERAGED), ESTIMATE))
+      redis.call('ZADD', shares, whole(share_of(r.run) + all - r.et), r.run)
       drop(id, r)
-      settle(id, {day = r.day, ti = ti, to = to, un = un, cur = currency})
+      used.day, used.cur = r.day, currency
+      settle(id, used)
       return 'settled'
     end
-    r.ti, r.to, r.un, r.cur, r['till'] = ti, to, un, currency, now + tonumber(lasts)
+    for name, amount in pairs(used) do r[name] = amount end
+    r.cur, r['till'] = currency, now + tonumber(lasts)
     hold(id, r)
     return 'renewed'
   end
   local d = read_done(redis.call('GET', dones .. id))
   if d and d.final == 1 then return 'settled' end
-  local before = d or {day = floor(now / DAY), ti = 0, to = 0, un = 0, cur = ''}
-  local currency = currency_of(before.cur, un, cur)
+  local before = d or amounts(0, 0, 0, 0, 0)
+  if not d then before.day, before.cur = floor(now / DAY), '' end
+  local currency = currency_of(before.cur, sent.un, cur)
   if not currency then return 'currency' end
-  local after = {day = before.day, ti = max(before.ti, ti), to = max(before.to, to), un = max(before.un, un)}
-  after.cur = currency
+  local after = larger(before, sent)
+  after.day, after.cur = before.day, currency
   moved(before, after)
   if not d then enter(before.day, 'turns', 1) end
   settle(id, after)
   return d and 'late' or 'unknown'
 end
 
--- id, tokens in, tokens out, billionths, currency, the day of a turn that nobody reserved
-function operations.state(id, ti, to, un, cur, day)
+-- id, tokens in, out, cached, written to caches, billionths, currency, the day of a turn that nobody reserved
+function operations.state(id, ti, to, tc, tw, un, cur, day)
   local r, d = read_turn(redis.call('HGET', held, id)), read_done(redis.call('GET', dones .. id))
-  local before = d or {day = tonumber(day), ti = 0, to = 0, un = 0, cur = ''}
+  local after = amounts(ti, to, tc, tw, un)
+  local before = d or amounts(0, 0, 0, 0, 0)
+  if not d then before.day, before.cur = tonumber(day), '' end
   if r then
-    before = {day = r.day, ti = r.ti, to = r.to, un = r.un, cur = r.cur}
-    probed(id, tonumber(ti) + tonumber(to), true, false)
+    before = copy(r)
+    before.day, before.cur = r.day, r.cur
+    probed(id, after, true, false)
     drop(id, r)
   end
-  local after = {day = before.day, ti = tonumber(ti), to = tonumber(to), un = tonumber(un), cur = cur, final = 1}
+  after.day, after.cur, after.final = before.day, cur, 1
   moved(before, after)
   if not d then enter(before.day, 'turns', 1) end
   settle(id, after)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Final
 
-from dcf.core.documents.usage import COST, money
+from dcf.core.documents.usage_sums import COST, money
 from dcf.features.accounts import model
 from dcf.features.accounts.model import Books
 from dcf.values.instants import SECOND, to_text
@@ -45,7 +45,7 @@ class AccountView:
     def spent(self, now: int) -> Iterator[tuple[str, float]]:
         """Yield what counts for the budget of today by unit: bills, and estimates of killed turns."""
         sums = self.books.days.get(now // model.DAY, {})
-        yield TOKENS, float(sum(sums.get(name, 0) for name in ("tokens_in", "tokens_out", "open_tokens")))
+        yield TOKENS, float(sum(sums.get(name, 0) for name in (*model.TOKENS, "open_tokens")))
         for name in sums:
             if name.startswith(COST):
                 currency = name.removeprefix(COST)
@@ -135,7 +135,7 @@ def ledger_shown(days: Mapping[int, Mapping[str, int]]) -> dict[str, Json]:
 
 def _usage(sums: Mapping[str, int]) -> dict[str, Json]:
     used = day_shown(sums)
-    amounts = {name: used[name] for name in ("tokens_in", "tokens_out", "cost")}
+    amounts = {name: used[name] for name in (*model.TOKENS, "cost")}
     return {**amounts, "seconds": 0.0, "reports": used["turns"]}
 
 
@@ -148,8 +148,7 @@ def day_shown(sums: Mapping[str, int]) -> dict[str, Json]:
         if name.startswith(_OPEN_COST) and amount
     }
     return {
-        "tokens_in": sums.get("tokens_in", 0),
-        "tokens_out": sums.get("tokens_out", 0),
+        **{name: sums.get(name, 0) for name in model.TOKENS},
         "cost": costs,
         "turns": sums.get("turns", 0),
         "open": {"tokens": sums.get("open_tokens", 0), "cost": opened, "turns": sums.get("lapsed", 0)},

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.features.accounts import keys, model
-from dcf.features.accounts.model import Bill, Books, Closures, Done, Held, LimitMet, Verdict, Wish
+from dcf.features.accounts.model import Bill, Books, Closures, Done, Held, LimitMet, Used, Verdict, Wish
 from dcf.features.accounts.scripts import PROTOCOL
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
@@ -43,12 +43,12 @@ class AccountStore:
 
     def report(self, account: str, bill: Bill, lasts: int = model.RESERVED) -> str:
         """Count what a turn has used so far, and keep its reservation or settle it."""
-        arguments = (bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, int(bill.ended), int(bill.ok))
-        return str(self._call("report", account, *arguments, lasts).decode())
+        arguments = (*_words(bill), int(bill.ended), int(bill.ok), lasts)
+        return str(self._call("report", account, *arguments).decode())
 
     def state(self, account: str, bill: Bill, day: int) -> None:
         """Count what the provider's statement says of a turn."""
-        self._call("state", account, bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, day)
+        self._call("state", account, *_words(bill), day)
 
     def limit(self, account: str, met: LimitMet) -> int:
         """Close the account, which is on the list from now on; return until when it is closed."""
@@ -61,8 +61,7 @@ class AccountStore:
 
     def settlement(self, account: str, bill: Bill) -> Command:
         """Return the command that settles a turn that the provider has accepted."""
-        amounts = (bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency)
-        return self._command("report", account, bill.id, *amounts, 1, 1, model.RESERVED)
+        return self._command("report", account, *_words(bill), 1, 1, model.RESERVED)
 
     def _call(self, operation: str, account: str, *arguments: str | int) -> Reply:
         (reply,) = self._written(keys.account(account), self._command(operation, account, *arguments))
@@ -195,17 +194,33 @@ class AccountStore:
         return [{name: value.decode() for name, value in pairs(fields)} for _, fields in reply]
 
 
+def _words(bill: Bill) -> tuple[str | int, ...]:
+    used = bill.used
+    tokens = (used.tokens_in, used.tokens_out, used.tokens_cached, used.tokens_cache_written)
+    return (bill.id, *tokens, used.nanos, bill.currency)
+
+
+def _used(tokens_in: str, tokens_out: str, nanos: str, caches: Sequence[str]) -> Used:
+    """Read the amounts of a turn. An earlier version wrote none of caches."""
+    cached, written = map(int, caches or ("0", "0"))
+    return Used(
+        tokens_in=int(tokens_in),
+        tokens_out=int(tokens_out),
+        tokens_cached=cached,
+        tokens_cache_written=written,
+        nanos=int(nanos),
+    )
+
+
 def read_turn(text: str) -> Held:
     """Read a turn in flight, as the script writes it."""
-    till, day, et, en, ti, to, un, cur, pt, pn, agent, run = text.split("|")
+    till, day, et, en, ti, to, un, cur, pt, pn, _, agent, run, *caches = text.split("|")
     return Held(
         till=int(till),
         day=int(day),
         estimated_tokens=int(et),
         estimated_nanos=int(en),
-        tokens_in=int(ti),
-        tokens_out=int(to),
-        nanos=int(un),
+        used=_used(ti, to, un, caches),
         currency=cur,
         open_tokens=int(pt),
         open_nanos=int(pn),
@@ -216,12 +231,10 @@ def read_turn(text: str) -> Held:
 
 def read_done(text: str) -> Done:
     """Read a settled turn, as the script writes it."""
-    day, ti, to, un, cur, ot, on, ocur, final = text.split("|")
+    day, ti, to, un, cur, ot, on, ocur, final, *caches = text.split("|")
     return Done(
         day=int(day),
-        tokens_in=int(ti),
-        tokens_out=int(to),
-        nanos=int(un),
+        used=_used(ti, to, un, caches),
         currency=cur,
         open_tokens=int(ot),
         open_nanos=int(on),

@@ -248,7 +248,7 @@ def put_prices(
     prices: Annotated[
         Mapping[str, Any],
         Argument(
-            means="Money for a million tokens, by pattern of the model; null takes a row away.",
+            means="Money for a million tokens, by pattern; cached_input and cache_write too; null takes a row away.",
             example={"claude-*": {"input": "3", "output": "15", "currency": "USD"}},
             form="object",
             tool="prices_json",

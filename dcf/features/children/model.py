@@ -59,8 +59,9 @@ def child_id(workflow_id: str, path: str, epoch: int) -> str:
 
 def link_of(document: Mapping[str, Json], workflow_id: str, path: str, epoch: int, how: str) -> Parent:
     """Return what the child of a run with this meta document knows of it."""
-    above = read_parent(document.get("parent"))
-    return Parent(run=workflow_id, state=path, epoch=epoch, how=how, depth=1 if above is None else above.depth + 1)
+    parent = read_parent(document.get("parent"))
+    depth, above = (1, ()) if parent is None else (parent.depth + 1, parent.ancestors)
+    return Parent(run=workflow_id, state=path, epoch=epoch, how=how, depth=depth, above=above)
 
 
 def wish_for(document: Mapping[str, Json], child_input: ChildInput, definition: Definition, link: Parent) -> Create:

@@ -6,7 +6,7 @@ Each part follows its place, from which an export continues after it.
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 
-from dcf.core.documents.usage import sums_shown
+from dcf.core.documents.usage_sums import run_sums_shown, sums_shown
 from dcf.features.artifacts.model import Artifact
 from dcf.features.artifacts.operations import Artifacts
 from dcf.features.export.form import LONGEST_CONTENT
@@ -34,7 +34,7 @@ class ExportedRecords:
         if not run.total and run.budget is None:
             return None
         return {
-            "total": sums_shown(run.total),
+            "total": run_sums_shown(run.total),
             "agents": {name: sums_shown(sums) for name, sums in run.agents.items()},
             "models": {name: sums_shown(sums) for name, sums in run.models.items()},
             "budget": None if run.budget is None else run.budget.as_json(),

@@ -35,7 +35,7 @@ MOST_DETAILS: Final = 16 * 1024
 """Most bytes of the details of an entry, as JSON."""
 
 LONGEST_KEY: Final = 200
-OWN_KEYS: Final = ("note:", "gate:", "budget:", "project-budget:")
+OWN_KEYS: Final = ("note:", "gate:", "budget:", "project-budget:", "tree-budget:")
 """The beginnings of the keys of dcf's own entries, which no other author may use."""
 
 LONGEST_HOW: Final = 2000

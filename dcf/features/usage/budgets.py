@@ -8,7 +8,8 @@ from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import RUN_OVER
 from dcf.core.documents.usage import changed_budget
-from dcf.core.lifecycle.blocking import Unblocked, unblock
+from dcf.core.lifecycle import blocking
+from dcf.core.lifecycle.blocking import Unblocked
 from dcf.features.journal.model import ENTRIES, UNSEEN, Resolution
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -44,18 +45,18 @@ def set_budget(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Jso
     )
 
 
-def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | None, by: str) -> Decision[None]:
-    """Resolve those of these issues of its project that block the run.
+def unblock(snapshot: Snapshot, issues: Collection[str], how: str | None, by: str) -> Decision[None]:
+    """Resolve those of these issues of a shared budget that block the run.
 
     The issues must have been read, the open states and the whole meta document.
     """
     meta, writes, after = snapshot.meta, WriteSet(), Unblocked()
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    blocking = [blocker.issue for blocker in meta.blocked_by if blocker.issue in issues]
-    for issue in blocking:
+    resolved = [blocker.issue for blocker in meta.blocked_by if blocker.issue in issues]
+    for issue in resolved:
         after = _let_go(writes, snapshot, meta, issue, Resolution(how=how or _HOW, by=by, at=snapshot.now))
         meta = replace(meta, blocked_by=tuple(blocker for blocker in meta.blocked_by if blocker.issue != issue))
-    return Decision(answer=None, changes=writes if blocking else None, remaining=after.remaining)
+    return Decision(answer=None, changes=writes if resolved else None, remaining=after.remaining)
 
 
 def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> Unblocked:
@@ -63,7 +64,7 @@ def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: 
     entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(issue)
     if entry is not None and entry.is_open:
         writes.put(ENTRIES, (replace(entry, resolution=done),))
-    return unblock(writes, snapshot, meta, issue)
+    return blocking.unblock(writes, snapshot, meta, issue)
 
 
 def _answer_fields(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:

@@ -5,7 +5,7 @@ watched, so that the very write that reaches it blocks the run, and leases no fu
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
@@ -15,6 +15,9 @@ from dcf.core.lifecycle.blocking import has_room
 from dcf.features.journal.writing import open_issue
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
+
+if TYPE_CHECKING:
+    from dcf.values.json_text import Json
 
 Answer = TypeVar("Answer")
 
@@ -39,7 +42,14 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
     meta, holder = snapshot.meta, snapshot.states[state].lease.owner_agent_id
     assert meta is not None, "the control plane checks that the run exists before it decides"
     agent = holder or _only(meta.assigned(state)) or "unknown"
-    report = Charge(state=state, agent=agent, day=to_text(snapshot.now)[:_DAY], usage=usage)
+    report = Charge(
+        state=state,
+        agent=agent,
+        day=to_text(snapshot.now)[:_DAY],
+        usage=usage,
+        ancestors=() if meta.parent is None else meta.parent.ancestors,
+        heads_tree=meta.budget is not None and meta.budget.tree,
+    )
     changes = WriteSet()
     if meta.budget is None:
         return Charged(snapshot=snapshot, charges=[report], changes=changes)
@@ -97,10 +107,11 @@ def _only(agents: Sequence[str]) -> str | None:
 
 
 def _used_up(
-    changes: WriteSet, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str
+    changes: WriteSet, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str | None = None
 ) -> Meta | More:
     """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
-    text = f"The budget of the run is used up: {reached}. Set a higher one (`set_budget`), or cancel the run."
+    whose = "the run and of all below it" if budget.tree else "the run"
+    text = f"The budget of {whose} is used up: {reached}. Set a higher one (`set_budget`), or cancel the run."
     opened = open_issue(
         changes,
         snapshot,
@@ -132,30 +143,59 @@ def with_charge(changes: WriteSet, charged: Charged) -> WriteSet:
     )
 
 
-def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> WriteSet | None:
-    """Block a run whose project has used up its budget, unless it is blocked already, or has ended."""
+def block_head(snapshot: Snapshot) -> WriteSet | None:
+    """Block a run whose budget is one of its tree and is used up, unless it is blocked by it, or has ended.
+
+    The sums must have been read, and the end of the journal.
+    """
     meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
-    if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
+    budget = meta.budget
+    if budget is None or not budget.tree or meta.status is not RunStatus.RUNNING or not has_room(meta):
+        return None
+    reached = budget.reached(snapshot.usage or {})
+    if reached is None or any(blocker.issue == budget.issue for blocker in meta.blocked_by):
         return None
     changes = WriteSet()
-    opened = open_issue(
-        changes,
-        snapshot,
-        meta,
-        key=f"project-budget:{snapshot.now}",
-        text=f"{_begin(project)}: {reached}. Set a higher one (`put_project`), or cancel the run.",
-        by=AUTHOR,
-        details={"project": project, "budget": budget.as_json(), "reached": reached},
-    )
-    assert not isinstance(opened, More), "the caller reads the journal"
+    after = _used_up(changes, snapshot, meta, budget, reached)
+    assert not isinstance(after, More), "the caller reads the journal"
     return changes
 
 
-def blocked_by_project(meta: Meta, project: str) -> tuple[str, ...]:
-    """Return the issues that block the run because its project has used up its budget."""
-    return tuple(blocker.issue for blocker in meta.blocked_by if blocker.text.startswith(_begin(project)))
+@record(frozen=True, slots=True, kw_only=True)
+class SharedBudget:
+    """A budget of several runs: of a project, or of a run and all below it."""
 
+    project: str | None = None
+    head: str | None = None
 
-def _begin(project: str) -> str:
-    return f"The budget of project '{project}' is used up"
+    @property
+    def text(self) -> str:
+        """How the text of an issue about it begins."""
+        whose = f"project '{self.project}'" if self.head is None else f"run '{self.head}' and of all below it"
+        return f"The budget of {whose} is used up"
+
+    def issues(self, meta: Meta) -> tuple[str, ...]:
+        """Return the issues that block the run because this budget is used up."""
+        return tuple(blocker.issue for blocker in meta.blocked_by if blocker.text.startswith(self.text))
+
+    def block(self, snapshot: Snapshot, budget: Budget, reached: str) -> WriteSet | None:
+        """Block a run of it because it is used up, unless the run is blocked by it already, or has ended."""
+        meta = snapshot.meta
+        assert meta is not None, "the control plane checks that the run exists before it decides"
+        if meta.status is not RunStatus.RUNNING or self.issues(meta) or not has_room(meta):
+            return None
+        changes = WriteSet()
+        named: dict[str, Json] = {"project": self.project} if self.head is None else {"run": self.head}
+        remedy = "`put_project`" if self.head is None else f"`set_budget` of run '{self.head}'"
+        opened = open_issue(
+            changes,
+            snapshot,
+            meta,
+            key=f"project-budget:{snapshot.now}" if self.head is None else f"tree-budget:{self.head}:{snapshot.now}",
+            text=f"{self.text}: {reached}. Set a higher one ({remedy}), or cancel the run.",
+            by=AUTHOR,
+            details={**named, "budget": budget.as_json(), "reached": reached},
+        )
+        assert not isinstance(opened, More), "the caller reads the journal"
+        return changes

@@ -1,6 +1,6 @@
 """The usage of work: read by run, agent or project; and the budgets of runs. This module must not decide."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.core.documents.usage import BilledTurn, Budget, read_budget_change
-from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
+from dcf.core.documents.usage_sums import sums_of_tree
+from dcf.core.listing.runs import Cursor, RunQuery
 from dcf.errors import InvalidArgument
-from dcf.features.journal.model import ENTRIES, TAIL
+from dcf.features.journal.model import ENTRIES
 from dcf.features.usage import budgets
-from dcf.features.usage.charging import AUTHOR, block_by_project, blocked_by_project
+from dcf.features.usage.budget_operations import ALL, SharedBudgets
+from dcf.features.usage.charging import AUTHOR
 from dcf.features.usage.storage import Kind, UsageBooks
 from dcf.features.work.limit_operations import limits_of
 from dcf.runs.control_plane import ControlPlane
@@ -20,16 +22,17 @@ from dcf.runs.requests import run_request
 from dcf.runs.views.lists import RunList
 from dcf.store.access.authors import current_author
 from dcf.values.json_text import Json
-from dcf.values.records import record, replace
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from dcf.store.transaction.runs import Committed
 
+MOST_CHILDREN: Final = 100
+"""Most child runs of one answer."""
+
 MOST_DAYS: Final = 366
 """Most days of one answer."""
-
-_ALL: Final = 1_000_000
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,14 @@ class RunUsage:
     agents: Mapping[str, Mapping[str, int]]
     models: Mapping[str, Mapping[str, int]]
     budget: Budget | None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ChildrenUsage:
+    """The usage of child runs, each with all runs below it, and the cursor to more of them."""
+
+    sums: Mapping[str, Mapping[str, int]]
+    next_cursor: Cursor | None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -58,32 +69,24 @@ class Usages:
         self._plane = plane
         self._books = books
         self._runs = runs
+        self._shared = SharedBudgets(plane, books, runs)
         plane.after_usage = self.settle
 
     def settle(self, workflow_id: str, turns: Sequence[BilledTurn] = ()) -> None:
-        """Move what a commit owes to the books. Block the run if the budget of its project is used up."""
-        project, limits = self._books.settle(workflow_id, turns), limits_of(self._plane)
-        budget = None if project is None or limits is None else limits.budget_of(project)
-        if project is None or budget is None:
-            return
-        if budget.reached(self._books.book("project", project)[0]) is None:
-            return
-        issues = self._used_up(project)  # as it is now, not as this process knew it
-        if issues is None:
-            return
+        """Move what a commit owes to the books. Block the run if a budget that it shares is used up."""
+        moved = self._books.settle(workflow_id, turns)
+        if moved:
+            self._shared.check(workflow_id, moved)
 
-        def decide(snapshot: Snapshot) -> Decision[bool]:
-            changes = block_by_project(snapshot, project, *issues)
-            return Decision(answer=changes is not None, changes=changes)
-
-        committed = self._plane.transactions.on_run(workflow_id, ReadSet(parts=ENTRIES.wanted((TAIL,))), decide)
-        self._plane.follow_ups.after(workflow_id, committed)
-        if committed.answer and self._used_up(project) is None:  # raised before the run could be found as blocked
-            self._unblock(workflow_id, project)
+    def _settle_owed(self) -> None:
+        """Do the same for all runs that owe something."""
+        for workflow_id, moved in self._books.settle_owed().items():
+            self._shared.check(workflow_id, moved)
 
     def of_run(self, workflow_id: str) -> RunUsage:
         """Return what a run used up. Raise UnknownRun if there is none."""
         meta = self._plane.read(workflow_id, (), whole_meta=False).meta
+        self.settle(workflow_id)
         parts = self._books.parts(workflow_id)
         (total,) = self._books.of_runs([workflow_id])
         return RunUsage(
@@ -94,12 +97,20 @@ class Usages:
             budget=None if meta is None else meta.budget,
         )
 
+    def of_children(self, workflow_id: str, cursor: Cursor | None) -> ChildrenUsage:
+        """Return what the child runs used up, each with all runs below it, the newest first."""
+        self._settle_owed()
+        page = self._runs.list_runs(RunQuery(limit=MOST_CHILDREN, parent=workflow_id, cursor=cursor))
+        sums = {row.workflow_id: sums_of_tree(row.usage) for row in page.rows}
+        return ChildrenUsage(sums=sums, next_cursor=page.next_cursor)
+
     def of_runs(self, workflow_ids: Sequence[str]) -> list[dict[str, int]]:
         """Return the sums of each of these runs."""
         return self._books.of_runs(workflow_ids)
 
     def of(self, kind: Kind, name: str, first: str, last: str) -> BookUsage:
         """Return what an agent or a project used up, by day from `first` to `last`."""
+        self._settle_owed()
         total, days = self._books.book(kind, name, days_between(first, last))
         return BookUsage(total=total, days=days)
 
@@ -107,14 +118,13 @@ class Usages:
         self, workflow_id: str, change: Mapping[str, Json], *, reason: str | None = None, request_id: str | None = None
     ) -> RunAnswer | Refusal:
         """Change the budget of a run. A run that is blocked by its budget continues, if the new one is not used up."""
-        change = read_budget_change(change)
+        change = read_budget_change(change, of_run=True)
         request = run_request("set_budget", reason, request_id, {"budget": dict(change)})
-        issue = _issue_of(self._plane.read(workflow_id, (), whole_meta=False))
+        before = self._plane.read(workflow_id, (), whole_meta=False)
+        issue = _issue_of(before)
         while True:
             parts = {} if issue is None else ENTRIES.wanted((issue,))
-            reads = ReadSet(
-                run_receipts=(request.key,), open_states=(0, _ALL), usage=True, parts=parts, whole_meta=True
-            )
+            reads = ReadSet(run_receipts=(request.key,), open_states=(0, ALL), usage=True, parts=parts, whole_meta=True)
             decide = partial(_decide, request=request, change=change, issue=issue)
             committed: Committed[RunAnswer | Refusal | More | _OtherIssue]
             committed = self._plane.transactions.on_run(workflow_id, reads, decide)
@@ -124,6 +134,8 @@ class Usages:
                 continue
             self._plane.follow_ups.after(workflow_id, committed)
             assert not isinstance(answer, More), "it knows what it reads"
+            if isinstance(answer, RunAnswer) and (answer.repeated or _is_of_tree(before) or "tree" in change):
+                self._shared.tree_changed(workflow_id, reason)
             return answer
 
     def set_project_budget(self, project: str, change: Mapping[str, Json], *, reason: str | None = None) -> None:
@@ -131,40 +143,7 @@ class Usages:
         limits = limits_of(self._plane)
         assert limits is not None, "made with the control plane"
         limits.put_budget(project, read_budget_change(change))
-        if self._used_up(project) is None:
-            for workflow_id in self._blocked(project):
-                self._unblock(workflow_id, project, reason)
-
-    def _blocked(self, project: str) -> Iterator[str]:
-        """Yield the running runs of a project that an issue blocks."""
-        query: RunQuery | None = RunQuery(limit=LONGEST_PAGE, project=project, blocked=True)
-        while query is not None:
-            page = self._runs.list_runs(query)
-            yield from (row.workflow_id for row in page.rows)
-            query = None if page.next_cursor is None else replace(query, cursor=page.next_cursor)
-
-    def _used_up(self, project: str) -> tuple[Budget, str] | None:
-        """Return the budget that a project has now, and which part of it is used up; None if none is."""
-        limits = limits_of(self._plane)
-        assert limits is not None, "made with the control plane"
-        limits.refresh()
-        budget = limits.budget_of(project)
-        reached = None if budget is None else budget.reached(self._books.book("project", project)[0])
-        return None if budget is None or reached is None else (budget, reached)
-
-    def _unblock(self, workflow_id: str, project: str, reason: str | None = None) -> None:
-        """Resolve the issue by which the budget of its project blocks a run, if it does."""
-        meta = self._plane.read(workflow_id, (), whole_meta=False).meta
-        issues = () if meta is None else blocked_by_project(meta, project)
-        if not issues:
-            return
-
-        def decide(snapshot: Snapshot) -> Decision[None]:
-            by = current_author() or AUTHOR
-            return budgets.unblock_for_project(snapshot, issues, reason, by)
-
-        reads = ReadSet(open_states=(0, _ALL), parts=ENTRIES.wanted(issues) if issues else {}, whole_meta=True)
-        self._plane.follow_ups.after(workflow_id, self._plane.transactions.on_run(workflow_id, reads, decide))
+        self._shared.project_changed(project, reason)
 
 
 @record(frozen=True, slots=True)
@@ -186,6 +165,10 @@ def _decide(
 def _issue_of(snapshot: Snapshot) -> str | None:
     """Return the issue that was opened when the run's budget was used up."""
     return None if snapshot.meta is None or snapshot.meta.budget is None else snapshot.meta.budget.issue
+
+
+def _is_of_tree(snapshot: Snapshot) -> bool:
+    return snapshot.meta is not None and snapshot.meta.budget is not None and snapshot.meta.budget.tree
 
 
 def days_between(first: str, last: str) -> list[str]:

@@ -10,10 +10,12 @@ from dcf.verbs.records.runs import RunStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSums:
-    """Sums of what work used up; `cost` is text, by currency."""
+    """Sums of what work used up; `cost` is text, by currency. Tokens of caches are not in `tokens_in`."""
 
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_cache_written: int = 0
     seconds: float = 0.0
     cost: Mapping[str, str] = field(default_factory=dict)
     reports: int = 0
@@ -23,10 +25,13 @@ class UsageSums:
 class ReadSums:
     """The usage of a run, an agent or a project: in all, and its parts. Money is text, by currency.
 
-    `next_cursor` is there where a run has more states than one answer shows.
+    `tree` has the sums of a run and all runs below it, if these reported some, and `children` those of each child run
+    with all below it. `next_cursor` is there where a run has more states, or child runs, than one answer shows.
     """
 
     total: UsageSums
+    tree: UsageSums | None = None
+    children: Mapping[str, UsageSums] = field(default_factory=dict)
     states: Mapping[str, UsageSums] = field(default_factory=dict)
     agents: Mapping[str, UsageSums] = field(default_factory=dict)
     models: Mapping[str, UsageSums] | None = None

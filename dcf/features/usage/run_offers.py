@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dcf.features.usage.storage import settling
+from dcf.features.usage.budget_operations import settling
 from dcf.runs.offers import RunOffer
 
 OFFER: Final = RunOffer(duties=(settling,))

@@ -5,7 +5,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from dcf.core.documents.usage import UsageReport, added, read_budget_change, read_report, sums_shown
+from dcf.core.documents.usage import UsageReport, read_budget_change, read_report
+from dcf.core.documents.usage_sums import added, has_tree, sums_of_tree, sums_shown
+from dcf.core.listing.cursors import unknown_cursor
+from dcf.core.listing.runs import read_cursor
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.accounts.model import NAME
 from dcf.features.usage.operations import days_between
@@ -21,6 +24,7 @@ from dcf.verbs.description.words import OptionalRunId, OtherAgentId, ProjectId, 
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
+    from dcf.features.usage.operations import RunUsage
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _DAYS: Final = 10
@@ -30,11 +34,11 @@ _MONTH_S: Final = 29 * 86_400
 _STATES: Final = 100
 """States of a run that one answer shows."""
 
-_PARTS: Final = ("total", "states", "agents", "models", "budget", "days", "period", "next_cursor")
+_PARTS: Final = ("total", "tree", "children", "states", "agents", "models", "budget", "days", "period", "next_cursor")
 
 USAGE: Final = (
-    'Usage of the work: {"tokens_in": 900, "tokens_out": 120, "cost": "0.25", "currency": "EUR", "seconds": 12.5, '
-    '"model": "m"}.'
+    'Usage of the work: {"tokens_in": 900, "tokens_cached": 80, "tokens_cache_written": 5, "tokens_out": 120, '
+    '"cost": "0.25", "currency": "EUR", "seconds": 12.5, "model": "m"}; or "models": {"m": {"tokens_in": 900}}.'
 )
 
 UsedUp = Annotated[
@@ -90,19 +94,22 @@ def read_usage(
         str | None,
         Argument(means="Last day; default: today.", min_length=2, max_length=40, form="moment", listed=False),
     ] = None,
+    tree: Annotated[
+        bool, Argument(means="By child run, each with all below it, in place of states.", listed=False)
+    ] = False,
     cursor: Annotated[
         str | None,
         Argument(
             means="The next_cursor of the answer before.",
             plain=True,
-            spelling="Cursor to more states, printed below.",
-            pattern=r"^[0-9]{1,6}$",
+            spelling="Cursor to more states or child runs, printed below.",
+            pattern=r"^[0-9]{1,6}$|^[0-9]{1,20}:[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
         ),
     ] = None,
 ) -> Answered[ReadSums]:
     """Read what work used up, of a run, agent, project or account: tokens, money by currency, seconds, as reported.
 
-    Of a run also by state, agent and model, and its budget; of others by day, for 30 days.
+    Of a run also by state, agent and model, with all runs below it, and its budget; of others by day, for 30 days.
     """
     own, named = current_caller().project, sum(name is not None for name in (workflow_id, agent_id, account))
     is_of_project = project is not None and not (own is not None and named)
@@ -110,8 +117,10 @@ def read_usage(
         raise InvalidArgument(
             "Exactly one of workflow_id, agent_id, project and account is needed.", "Name one of them."
         )
+    if tree and workflow_id is None:
+        raise InvalidArgument("Only a run has a tree.", "Name it by workflow_id, or leave tree out.")
     if workflow_id is not None:
-        return _of_run(on, workflow_id, cursor)
+        return _of_run(on, workflow_id, cursor, by_child=tree)
     if not is_of_project and own is not None:
         raise Forbidden("The sums of an agent or account span projects.", "Ask for those of a run, or of your project.")
     now = time.time_ns() // 1000
@@ -129,19 +138,33 @@ def read_usage(
     return Answered(ReadSums, members, says=f"Usage of {whose} from {days[0]} to {days[1]}.")
 
 
-def _of_run(on: "Application", workflow_id: str, cursor: str | None) -> Answered[ReadSums]:
+def _of_run(on: "Application", workflow_id: str, cursor: str | None, *, by_child: bool) -> Answered[ReadSums]:
+    parts = _by_child(on, workflow_id, cursor) if by_child else {}  # first: it moves what is owed
     used = on.usages.of_run(workflow_id)
-    names, begin = sorted(used.states), int(cursor or 0)
-    shown = names[begin : begin + _STATES]
     members = {
         "total": sums_shown(used.total),
-        "states": {name: sums_shown(used.states[name]) for name in shown},
+        "tree": sums_shown(sums_of_tree(used.total)) if has_tree(used.total) else None,
         "agents": {name: sums_shown(sums) for name, sums in used.agents.items()},
         "models": {name: sums_shown(sums) for name, sums in used.models.items()} or None,
         "budget": None if used.budget is None else used.budget.as_json(),
-        "next_cursor": str(begin + len(shown)) if begin + len(shown) < len(names) else None,
+        **(parts or _by_state(used, cursor)),
     }
     return Answered(ReadSums, members, says=f"Usage of run '{workflow_id}'.")
+
+
+def _by_child(on: "Application", workflow_id: str, cursor: str | None) -> dict[str, Json]:
+    page = on.usages.of_children(workflow_id, read_cursor(cursor))
+    children: dict[str, Json] = {name: sums_shown(sums) for name, sums in page.sums.items()}
+    return {"children": children, "next_cursor": None if page.next_cursor is None else str(page.next_cursor)}
+
+
+def _by_state(used: "RunUsage", cursor: str | None) -> dict[str, Json]:
+    if cursor is not None and not cursor.isdigit():
+        raise unknown_cursor()
+    names, begin = sorted(used.states), int(cursor or 0)
+    shown = names[begin : begin + _STATES]
+    states: dict[str, Json] = {name: sums_shown(used.states[name]) for name in shown}
+    return {"states": states, "next_cursor": str(begin + len(shown)) if begin + len(shown) < len(names) else None}
 
 
 def _day(name: str, text: str | None, now: int, otherwise: int) -> str:
@@ -169,7 +192,7 @@ def set_budget(
     budget: Annotated[
         Mapping[str, Any] | None,
         Argument(
-            means='As {"tokens": 200000, "cost": "5", "currency": "EUR", "seconds": 3600}; any of them.',
+            means='As {"tokens": 200000, "cost": "5", "currency": "EUR", "seconds": 3600, "tree": true}; any of them.',
             example={"tokens": 200_000},
             form="object",
             tool="budget_json",
@@ -179,13 +202,13 @@ def set_budget(
     reason: Reason = None,
     request_id: RequestId = None,
 ) -> GivenBudget | Refusal:
-    """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
+    """Say what a run may use up: tokens of all kinds, money, seconds. Limits left out stay; {} takes all away.
 
     The completion that reaches it blocks the run: no lease is granted until a higher budget is set, or the run is
-    cancelled.
+    cancelled. With tree it is for the run and all runs below it together, and blocks all of them.
     """
     require_planner(on, workflow_id)
-    change = read_budget_change(budget)
+    change = read_budget_change(budget, of_run=True)
     done = on.usages.set_budget(workflow_id, change, reason=reason, request_id=request_id)
     if isinstance(done, Refusal):
         return done

@@ -3,7 +3,7 @@
 It gets the instructions, the input and the schema of the output as one message. Its task is polled until it ends, so
 that no connection needs to last. The task is cancelled when the work is lost. `headers` of the options go with each
 request. It is not called anywhere else than where its card was read. The tools of the host do not reach it. The `usage`
-in the metadata of its task or message is what it used up.
+in the metadata of its task, of the last message in it or of its answer is what it used up.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ async def _ended(client: Client, task: Task, tools: AgentTools) -> ModelAnswer:
         await asyncio.sleep(pause)
         pause = min(1.5 * pause, _LONGEST_PAUSE_S)
         task = await client.get_task(GetTaskRequest(id=task.id))
-    _report(tools, task)
+    _report(tools, task, task.status.message)
     if task.status.state == TaskState.TASK_STATE_COMPLETED:
         parts = [part for artifact in task.artifacts for part in artifact.parts]
         return _answer(parts or task.status.message.parts, task.context_id)
@@ -104,9 +104,11 @@ async def _ended(client: Client, task: Task, tools: AgentTools) -> ModelAnswer:
     raise _failure(task)
 
 
-def _report(tools: AgentTools, task: Task | Message) -> None:
-    used = with_whole_numbers(MessageToDict(task.metadata)).get("usage")
-    if isinstance(used, dict):
+def _report(tools: AgentTools, *sources: Task | Message) -> None:
+    """Report what the remote agent used: the first of these that tells it has the sums of the whole task."""
+    every = (with_whole_numbers(MessageToDict(source.metadata)).get("usage") for source in sources)
+    used = next((used for used in every if isinstance(used, dict)), None)
+    if used is not None:
         tools.report_usage(**used)
 
 

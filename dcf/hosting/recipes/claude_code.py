@@ -35,6 +35,19 @@ _LONGEST_ARGUMENT: Final = 30_000
 
 _LIMIT: Final = "rate_limit_event"
 _KEPT: Final = ("result", _LIMIT)
+_MOST_MODELS: Final = 10
+_OF_SESSION: Final = {
+    "tokens_in": "input_tokens",
+    "tokens_cached": "cache_read_input_tokens",
+    "tokens_cache_written": "cache_creation_input_tokens",
+    "tokens_out": "output_tokens",
+}
+_OF_MODEL: Final = {
+    "tokens_in": "inputTokens",
+    "tokens_cached": "cacheReadInputTokens",
+    "tokens_cache_written": "cacheCreationInputTokens",
+    "tokens_out": "outputTokens",
+}
 _GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5))
 
 
@@ -138,19 +151,33 @@ def rejected_window(windows: Sequence[Mapping[str, Any] | None]) -> Mapping[str,
 
 
 def report(tools: AgentTools, ended: Mapping[str, Any], models: Mapping[str, Any] | None) -> None:
-    """Report what the end of a session says that it used; nothing if it does not say so."""
-    used = ended.get("usage") or {}
-    if not used:
+    """Report what the end of a session says that it used; nothing if it does not say so.
+
+    Its `usage` is that of the session alone. The amounts of its models have also what its subagents used.
+    """
+    used, cost = ended.get("usage") or {}, ended.get("total_cost_usd")
+    by_model = {name: _amounts(part, _OF_MODEL) for name, part in (models or {}).items()}
+    if not used and not by_model:
         return
-    read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    cost = ended.get("total_cost_usd")
+    parts = list(by_model.values()) or [_amounts(used, _OF_SESSION)]
     tools.report_usage(
-        tokens_in=sum(used.get(name) or 0 for name in read),
-        tokens_out=used.get("output_tokens") or 0,
+        **{amount: sum(part[amount] for part in parts) for amount in _OF_SESSION},
         seconds=(ended.get("duration_ms") or 0) / 1000,
         **({} if cost is None else {"cost": cost, "currency": "USD"}),
-        **({"model": next(iter(models))} if models and len(models) == 1 else {}),
+        **_models(by_model),
     )
+
+
+def _amounts(used: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
+    return {amount: used.get(name) or 0 for amount, name in names.items()}
+
+
+def _models(by_model: Mapping[str, Mapping[str, int]]) -> Mapping[str, Any]:
+    """Return the arguments that say which models it was; of many those that used most."""
+    names = sorted(by_model, key=lambda name: -sum(by_model[name].values()))[:_MOST_MODELS]
+    if len(names) == 1:
+        return {"model": names[0]}
+    return {"models": {name: by_model[name] for name in names}} if names else {}
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

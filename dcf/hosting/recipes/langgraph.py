@@ -14,6 +14,9 @@ from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
 from dcf.hosting.recipes.retries import bound_waits
 
+_WRITTEN = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+"""Where the tokens are counted that were written to a cache, each in one of them."""
+
 os.environ.setdefault("LANGSMITH_TRACING", "false")  # otherwise what is said goes to the vendor, too
 
 
@@ -32,9 +35,21 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
         raise TaskFailed("DCF.TurnLimit", str(error)) from None
     finally:
         for name, sums in used.usage_metadata.items():
-            tools.report_usage(tokens_in=sums["input_tokens"], tokens_out=sums["output_tokens"], model=name)
+            _report(tools, name, sums)
     messages = result["messages"]
     return ModelAnswer(messages[-1].text, json.dumps(messages_to_dict(messages), default=str, allow_nan=False))
+
+
+def _report(tools: AgentTools, model: str, sums: Any) -> None:
+    details = sums.get("input_token_details") or {}
+    cached, written = details.get("cache_read") or 0, sum(details.get(name) or 0 for name in _WRITTEN)
+    tools.report_usage(
+        tokens_in=sums["input_tokens"] - cached - written,
+        tokens_cached=cached,
+        tokens_cache_written=written,
+        tokens_out=sums["output_tokens"],
+        model=model,
+    )
 
 
 def _model(name: str, base_url: str) -> Any:

@@ -51,7 +51,15 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
 
 
 def _report(tools: AgentTools, work: AgentWork, used: Usage) -> None:
-    tools.report_usage(tokens_in=used.input_tokens, tokens_out=used.output_tokens, model=work.agent.model or None)
+    cached = used.input_tokens_details.cached_tokens or 0
+    written = getattr(used.input_tokens_details, "cache_write_tokens", 0) or 0  # older versions know none
+    tools.report_usage(
+        tokens_in=used.input_tokens - cached - written,
+        tokens_cached=cached,
+        tokens_cache_written=written,
+        tokens_out=used.output_tokens,
+        model=work.agent.model or None,
+    )
 
 
 def _tool(tool: AgentTool, tools: AgentTools) -> FunctionTool:

@@ -38,8 +38,11 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
 
 def _report(tools: AgentTools, work: AgentWork, used: RunUsage) -> None:
     cost = getattr(used, "cost", None)  # older versions know none
+    cached, written = used.cache_read_tokens, used.cache_write_tokens
     tools.report_usage(
-        tokens_in=used.input_tokens,
+        tokens_in=used.input_tokens - cached - written,
+        tokens_cached=cached,
+        tokens_cache_written=written,
         tokens_out=used.output_tokens,
         model=work.agent.model or None,
         **({} if cost is None else {"cost": f"{cost:.9f}", "currency": "USD"}),

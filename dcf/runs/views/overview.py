@@ -15,7 +15,7 @@ from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import codec
 from dcf.core.documents.decision import ReadSet, Snapshot, Tally
 from dcf.core.documents.model import StateDoc, Status
-from dcf.core.documents.usage import sums_shown
+from dcf.core.documents.usage_sums import run_sums_shown
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views.inner_states import tree
@@ -108,7 +108,7 @@ def glance(plane: ControlPlane, workflow_id: str) -> Glance:
     return Glance(
         workflow_id=workflow_id,
         now=head.now,
-        meta=dict(codec.whole_meta(head.meta_document)) | ({"usage": sums_shown(head.usage)} if head.usage else {}),
+        meta=dict(codec.whole_meta(head.meta_document)) | ({"usage": run_sums_shown(head.usage)} if head.usage else {}),
         definition=definition,
         states={path: view_of(replace(snapshot, states=docs), path, docs[path], meta) for path in order},
         tallies={

@@ -15,7 +15,7 @@ from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import codec
 from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.signals import NO_SIGNALS
-from dcf.core.documents.usage import sums_shown
+from dcf.core.documents.usage_sums import run_sums_shown
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
@@ -36,7 +36,7 @@ _CHUNK: Final = 200
 
 def _used(snapshot: Snapshot) -> dict[str, Json]:
     """Return the run's usage, as a field next to its meta document; empty if no usage was reported."""
-    return {"usage": sums_shown(snapshot.usage)} if snapshot.usage else {}
+    return {"usage": run_sums_shown(snapshot.usage)} if snapshot.usage else {}
 
 
 class RunViews:

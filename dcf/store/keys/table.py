@@ -21,7 +21,7 @@
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:evaluating` | hash | a process before a risky evaluation (`core/completing/evaluation_marks.py`): for which state, which process, since when | until it has ended; those of dead processes with the run |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
-| `cp:wf:<id>:usage`, `:usageparts` | hash | completions that report usage: sums of the run; after the commit, those by state, agent and model | the run's retention |
+| `cp:wf:<id>:usage`, `:usageparts` | hash | completions that report usage: sums of the run; after the commit, those by state, agent and model; moving reports of runs below: `tree:` sums, on a cluster in the string `:usage:of:<run>` the last that they have | the run's retention; a week |
 | `cp:wf:<id>:spent` | stream | the same: reports that are owed to the books (`features/usage/storage.py`) | until they are in the books, a moment later |
 | `cp:idx:usage:owed` | sorted set | the same (before the run's keys): runs that owe reports, by when | a minute after the last report |
 | `cp:idx:usage:<agent or project>:<id>`, and with `:<day>` | hash | moving reports to the books: sums of all time, and of a day | 400 days after the last report |

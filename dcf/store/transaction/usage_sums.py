@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.core.documents.usage import Charge
+from dcf.core.documents.usage import Charge, UsageReport
 from dcf.store.connection.commands import Command
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
@@ -24,11 +24,21 @@ def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
         commands += [("HINCRBY", run.usage, name, amount) for name, amount in amounts.items()]
         about: dict[str, str] = {"state": encode_state(charge.state), "agent": charge.agent, "day": charge.day}
         about |= {} if charge.usage.model is None else {"model": charge.usage.model}
+        about |= {} if not charge.usage.models else {"models": _by_model(charge.usage)}
         about |= {} if charge.usage.turn is None else {"turn": dump(charge.usage.turn.as_json())}
+        trees = (*((run.workflow_id,) if charge.heads_tree else ()), *charge.ancestors)
+        about |= {"trees": " ".join(trees)} if trees else {}
         fields: list[str | int] = [part for pair in about.items() for part in pair]
         fields += [part for pair in amounts.items() for part in pair]
         commands.append(("XADD", run.spent, "*", *fields))
     return commands
+
+
+def _by_model(report: UsageReport) -> str:
+    """Return the amounts by model as JSON, as text: a script reads numbers as floats."""
+    return dump(
+        [[part.model, {name: str(amount) for name, amount in part.amounts().items()}] for part in report.models]
+    )
 
 
 def owed_command(run: RunKeys, now: int) -> Command:

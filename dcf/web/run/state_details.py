@@ -15,7 +15,7 @@ from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.definitions.sources import line_of
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.parts import WHOLE
-from dcf.core.documents.usage import sums_shown
+from dcf.core.documents.usage_sums import sums_shown
 from dcf.errors import UnknownRun
 from dcf.features.artifacts.model import Artifact
 from dcf.features.children.model import child_id

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.features.accounts import decisions, model
-from dcf.features.accounts.model import Bill, Books, LimitMet, Wish
+from dcf.features.accounts.model import Bill, Books, LimitMet, Used, Wish
 from dcf.values.instants import SECOND
 
 BEGIN = 20_000 * model.DAY
@@ -101,7 +101,7 @@ class Trial:
         self.after(self.rng.uniform(0.5, 6), self.call, name, agent, life, calls - 1, heard)
 
     def report(self, name: str, used: tuple[int, int], **more: bool) -> None:
-        bill = Bill(id=name, tokens_in=used[0], nanos=used[1], currency="EUR", **more)
+        bill = Bill(id=name, used=Used(tokens_in=used[0], nanos=used[1]), currency="EUR", **more)
         for _ in range(1 + (self.rng.random() < 0.1)):
             _, self.books = decisions.report(self.books, bill, self.now)
 
@@ -113,7 +113,7 @@ class Trial:
         """Count the statement of the provider: every bill, and nothing for turns that it does not know."""
         for name in {*self.bills, *self.books.held, *self.books.done}:
             tokens, nanos = self.bills.get(name, (0, 0))
-            bill = Bill(id=name, tokens_in=tokens, nanos=nanos, currency="EUR")
+            bill = Bill(id=name, used=Used(tokens_in=tokens, nanos=nanos), currency="EUR")
             _, self.books = decisions.state(self.books, bill, self.now // model.DAY, self.now)
 
     def sum_of(self, field: str) -> int:

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from dcf.features.accounts import model
-from dcf.features.accounts.model import Bill, LimitMet, Wish
+from dcf.features.accounts.model import Bill, LimitMet, Used, Wish
 from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections, open_pool
+from dcf.values.records import replace
 from tests.support.redis.replaced import Replaced, replaceable
 from tests.support.tables import rows
 from tests.support.world import new_token
 
 ACCOUNT = "acc"
-USED = {"tokens_in": 900, "tokens_out": 70, "nanos": 250_000_001, "currency": "EUR"}
+USED = Bill(id="t0", used=Used(tokens_in=900, tokens_out=70, nanos=250_000_001), currency="EUR")
 
 
 @pytest.fixture
@@ -45,9 +46,9 @@ def wish(name: str = "t0") -> Wish:
 
 STEPS: list[Callable[[AccountStore], object]] = [
     lambda store: store.reserve(ACCOUNT, wish()),
-    lambda store: store.report(ACCOUNT, Bill(id="t0", tokens_in=400, nanos=100, currency="EUR")),
-    lambda store: store.report(ACCOUNT, Bill(id="t0", **USED)),  # type: ignore[arg-type]
-    lambda store: store.report(ACCOUNT, Bill(id="t0", **USED, ended=True, ok=True)),  # type: ignore[arg-type]
+    lambda store: store.report(ACCOUNT, replace(USED, used=Used(tokens_in=400, nanos=100))),
+    lambda store: store.report(ACCOUNT, USED),
+    lambda store: store.report(ACCOUNT, replace(USED, ended=True, ok=True)),
 ]
 
 

@@ -13,7 +13,7 @@ from dcf.core.leasing.parking import Excuse
 from dcf.errors import InvalidArgument, NotFound
 from dcf.features.accounts import keys as account_keys
 from dcf.features.accounts.admission_operations import AccountAdmissions
-from dcf.features.accounts.model import Bill, LimitMet, Wish
+from dcf.features.accounts.model import Bill, LimitMet, Used, Wish
 from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.accounts.prices import price_of, read_prices
@@ -169,6 +169,37 @@ def test_a_turn_costs_by_the_prices_of_the_user_unless_it_reports_a_cost(account
     assert accounts.read(account)["today"]["cost"] == {"USD": "5.500003"}
 
 
+def test_tokens_of_caches_are_told_apart_and_have_prices_of_their_own(accounts: Accounts) -> None:
+    account, model = name(), f"m-{uuid.uuid4().hex[:6]}"
+    row = {"input": "3", "cached_input": "0.3", "cache_write": "3.75", "output": "15", "currency": "USD"}
+    table = accounts.put_prices(
+        read_prices({model: row, f"{model}-old": {"input": "3", "output": "15", "currency": "USD"}})
+    )
+    assert table[model] == row
+    used = {"tokens_in": 1000, "tokens_cached": 100_001, "tokens_cache_written": 4000, "tokens_out": 10}
+    accounts.report(account, "t0", usage(**used, model=model), ended=True, ok=True)
+    accounts.put(account, {"day_tokens": 105_012})
+    today = accounts.read(account)["today"]
+    assert {kind: today[kind] for kind in used} == used
+    assert today["cost"] == {"USD": "0.0481503"}, "0.003 + 0.0300003 + 0.015 + 0.00015"
+    accounts.report(account, "t1", usage(tokens_cached=1000, model=f"{model}-old"), ended=True, ok=True)
+    assert accounts.read(account)["today"]["cost"] == {"USD": "0.0511503"}, (
+        "without a price of caches they cost as input"
+    )
+    assert accounts.reserve(account, wish(2, 1)).verdict == "day", "tokens of each kind count"
+
+
+def test_the_models_of_a_turn_are_priced_apart_and_the_sum_is_rounded_up_once(accounts: Accounts) -> None:
+    account, model = name(), f"m-{uuid.uuid4().hex[:6]}"
+    small, large = ({"input": price, "output": "0", "currency": "EUR"} for price in ("0.0004", "0.0003"))
+    accounts.put_prices(read_prices({f"{model}-s": small, f"{model}-l": large}))
+    models = {f"{model}-s": {"tokens_in": 1}, f"{model}-l": {"tokens_in": 1}, "unpriced": {"tokens_in": 7}}
+    accounts.report(account, "t0", usage(models=models), ended=True, ok=True)
+    accounts.put(account, {})
+    today = accounts.read(account)["today"]
+    assert (today["tokens_in"], today["cost"]) == (9, {"EUR": "0.000000001"})
+
+
 def test_the_budget_of_a_day_is_checked_before_a_turn_with_what_is_in_flight(accounts: Accounts) -> None:
     account, model = name(), f"m-{uuid.uuid4().hex[:6]}"
     accounts.put_prices(read_prices({model: {"input": "1", "output": "10", "currency": "EUR"}}))
@@ -235,5 +266,5 @@ def test_a_reservation_and_a_report_take_one_round_trip_each(counting: CountingP
     with counting.counted() as reserving:
         store.reserve(account, wish(1))
     with counting.counted() as reporting:
-        store.report(account, Bill(id="t1", tokens_in=5, ended=True, ok=True))
+        store.report(account, Bill(id="t1", used=Used(tokens_in=5), ended=True, ok=True))
     assert (reserving, reporting) == ([["EVAL"]], [["EVAL"]])

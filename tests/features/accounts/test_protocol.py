@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dcf.features.accounts import decisions, model
-from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Wish
+from dcf.features.accounts.model import TOKENS, Bill, Books, Done, Held, LimitMet, Used, Wish
 from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections
 from dcf.values.instants import SECOND
@@ -18,13 +18,14 @@ IDS = [f"t{number}" for number in range(12)]
 
 numbers = st.integers(0, 3000)
 money = st.integers(0, 5 * 10**9)
+amounts = st.builds(Used, **dict.fromkeys(TOKENS, numbers), nanos=money)
 passing = st.one_of(st.integers(0, 2 * SECOND), st.integers(0, 90 * SECOND), st.just(model.DAY // 2))
 wishes = st.tuples(st.just("reserve"), st.sampled_from(IDS), st.sampled_from("abc"), numbers, money)
 reports = st.tuples(
-    *(st.just("report"), st.sampled_from(IDS), numbers, numbers, money),
+    *(st.just("report"), st.sampled_from(IDS), amounts),
     *(st.sampled_from(["EUR", "USD"]), st.booleans(), st.booleans()),
 )
-statements = st.tuples(st.just("state"), st.sampled_from(IDS), numbers, numbers, money, st.sampled_from(["EUR", "USD"]))
+statements = st.tuples(st.just("state"), st.sampled_from(IDS), amounts, st.sampled_from(["EUR", "USD"]))
 closures = st.tuples(st.just("limit"), st.sampled_from([*IDS, ""]), st.sampled_from([0, 1, 30, 7200]))
 openings = st.tuples(st.just("open"))
 steps = st.lists(
@@ -47,11 +48,11 @@ def decided(books: Books, step: tuple[Any, ...], now: int) -> tuple[Any, Books]:
     match step:
         case ("reserve", name, run, tokens, nanos):
             return decisions.reserve(books, Wish(id=name, run=run, agent="ann", tokens=tokens, nanos=nanos), now)
-        case ("report", name, ti, to, nanos, currency, ended, ok):
-            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency, ended=ended, ok=ok)
+        case ("report", name, used, currency, ended, ok):
+            bill = Bill(id=name, used=used, currency=currency, ended=ended, ok=ok)
             return decisions.report(books, bill, now)
-        case ("state", name, ti, to, nanos, currency):
-            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency)
+        case ("state", name, used, currency):
+            bill = Bill(id=name, used=used, currency=currency)
             return None, decisions.state(books, bill, now // model.DAY, now)[1]
         case ("limit", name, after):
             until = now + after * SECOND if after else 0
@@ -64,11 +65,11 @@ def done(store: AccountStore, account: str, step: tuple[Any, ...], now: int) -> 
     match step:
         case ("reserve", name, run, tokens, nanos):
             return store.reserve(account, Wish(id=name, run=run, agent="ann", tokens=tokens, nanos=nanos))
-        case ("report", name, ti, to, nanos, currency, ended, ok):
-            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency, ended=ended, ok=ok)
+        case ("report", name, used, currency, ended, ok):
+            bill = Bill(id=name, used=used, currency=currency, ended=ended, ok=ok)
             return store.report(account, bill)
-        case ("state", name, ti, to, nanos, currency):
-            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency)
+        case ("state", name, used, currency):
+            bill = Bill(id=name, used=used, currency=currency)
             return store.state(account, bill, now // model.DAY)
         case ("limit", name, after):
             until = now + after * SECOND if after else 0
@@ -125,8 +126,9 @@ def test_the_ledger_is_the_sum_of_what_is_known_of_each_turn(
     known: list[Held | Done] = [*books.held.values(), *books.done.values()]
     for currency in ("EUR", "USD"):
         ledger = sum(sums.get(f"cost:{currency}", 0) for sums in books.days.values())
-        assert ledger == sum(turn.nanos for turn in known if turn.currency == currency)
-    assert sum(sums.get("tokens_in", 0) for sums in books.days.values()) == sum(turn.tokens_in for turn in known)
+        assert ledger == sum(turn.used.nanos for turn in known if turn.currency == currency)
+    for kind in TOKENS:
+        assert sum(sums.get(kind, 0) for sums in books.days.values()) == sum(getattr(turn.used, kind) for turn in known)
 
 
 @given(after=st.integers(1, 7200), moments=st.lists(st.integers(0, 7200 * SECOND), max_size=20))
@@ -157,7 +159,7 @@ def test_the_first_sign_of_the_turn_that_goes_first_opens_the_account() -> None:
     now = BEGIN + model.PROBE_EVERY
     verdict, books = decisions.reserve(books, Wish(id="t0", run="r", agent="ann"), now)
     assert verdict.is_probe
-    _, books = decisions.report(books, Bill(id="t0", tokens_in=5), now)
+    _, books = decisions.report(books, Bill(id="t0", used=Used(tokens_cached=5)), now)
     verdict, books = decisions.reserve(books, Wish(id="t1", run="r", agent="ann"), now)
     assert verdict.verdict == "granted"
     verdict, books = decisions.reserve(books, Wish(id="t2", run="r", agent="ann"), now)
@@ -181,7 +183,7 @@ def test_a_turn_that_looked_before_a_known_end_came_does_not_open_the_account() 
     verdict, books = decisions.reserve(books, Wish(id="t0", run="r", agent="ann"), now + 1)
     assert verdict.is_probe
     end, books = decisions.meet(books, LimitMet(until=now + 7200 * SECOND, kind="limit", by="bob", id="t-old"), now + 2)
-    _, books = decisions.report(books, Bill(id="t0", tokens_in=5), now + 3)
+    _, books = decisions.report(books, Bill(id="t0", used=Used(tokens_in=5)), now + 3)
     verdict, _ = decisions.reserve(books, Wish(id="t1", run="r", agent="ann"), now + 4)
     assert (verdict.verdict, verdict.at) == ("closed", end)
 
@@ -198,13 +200,15 @@ def test_a_killed_holder_leaves_what_it_may_have_used_open_until_its_bill_comes(
     books = Books(numbers={"in_flight": 1}, texts={"currency": "EUR"})
     first, second = (Wish(id=name, run="r", agent="ann", tokens=100, nanos=900) for name in ("t0", "t1"))
     _, books = decisions.reserve(books, first, BEGIN)
-    _, books = decisions.report(books, Bill(id="t0", tokens_in=30, nanos=200, currency="EUR"), BEGIN)
+    _, books = decisions.report(
+        books, Bill(id="t0", used=Used(tokens_in=10, tokens_cached=20, nanos=200), currency="EUR"), BEGIN
+    )
     verdict, books = decisions.reserve(books, second, BEGIN + model.RESERVED + 1)
     assert verdict.verdict == "granted"
     (sums,) = books.days.values()
     assert (sums["open_tokens"], sums["open_cost:EUR"], sums["cost:EUR"], sums["lapsed"]) == (70, 700, 200, 1)
-    bill = Bill(id="t0", tokens_in=40, nanos=150, currency="EUR")
+    bill = Bill(id="t0", used=Used(tokens_in=40, nanos=150), currency="EUR")
     _, books = decisions.state(books, bill, BEGIN // model.DAY, BEGIN)
-    _, books = decisions.report(books, replace(bill, nanos=9000, ended=True), BEGIN)
+    _, books = decisions.report(books, replace(bill, used=Used(nanos=9000), ended=True), BEGIN)
     (sums,) = books.days.values()
     assert (sums["open_tokens"], sums["open_cost:EUR"], sums["cost:EUR"], sums["tokens_in"]) == (0, 0, 150, 40)

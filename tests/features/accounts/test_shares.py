@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.features.accounts import decisions, model
-from dcf.features.accounts.model import Bill, Books, Wish
+from dcf.features.accounts.model import Bill, Books, Used, Wish
 from dcf.values.instants import SECOND
 
 BEGIN = 20_000 * model.DAY
@@ -35,7 +35,7 @@ def served(seed: int, turns: int, *, tokens: tuple[int, int], estimate: int) -> 
         if turn is not None:
             spent = rng.randint(*tokens)
             used[run] += spent
-            _, books = decisions.report(books, Bill(id=turn, tokens_in=spent, ended=True, ok=True), now)
+            _, books = decisions.report(books, Bill(id=turn, used=Used(tokens_in=spent), ended=True, ok=True), now)
         verdict, books = decisions.reserve(books, Wish(id=f"t{number}", run=run, agent="ann", tokens=estimate), now)
         if verdict.verdict == "granted":
             count[run] += 1

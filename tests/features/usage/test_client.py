@@ -26,6 +26,33 @@ def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
     assert client.set_budget(run_id, None).budget is None
 
 
+def test_the_usage_of_a_child_run_is_in_that_of_its_parent(served: Client, run_id: str) -> None:
+    def ask(value: Any, context: TaskContext) -> str:
+        context.report_usage(tokens_in=10, tokens_cached=70, tokens_cache_written=5, model="m-1")
+        context.report_usage(models={"m-2": {"tokens_in": 1}})
+        return "done"
+
+    me, inner = f"a-{uuid.uuid4().hex[:8]}", f"inner-{uuid.uuid4().hex[:8]}"
+    earlier = served.start({**chain("Do"), "workflow_name": inner})
+    served.cancel(earlier.workflow_id)
+    start = {"StateMachineArn": inner, "Input": {}, "Agents": {"Do": me}}
+    resource = "arn:aws:states:::states:startExecution.sync:2"
+    states = {"Inner": {"Type": "Task", "Resource": resource, "Parameters": start, "End": True}}
+    served.start({"asl": {"StartAt": "Inner", "States": states}}, workflow_id=run_id)
+    served.set_budget(run_id, {"tokens": 1000, "tree": True})
+    with served.serve({"Do": ask}, me):
+        served.wait(run_id, timeout_s=PATIENCE_S)
+    used = served.read_usage(run_id, tree=True)
+    (child,) = used.children
+    assert used.tree is not None
+    assert used.budget == {"tokens": 1000, "tree": True}
+    assert (used.total.tokens_in, used.tree.tokens_in, used.tree.tokens_cached) == (0, 11, 70)
+    assert used.children[child] == used.tree == served.read_usage(child).total
+    models = served.read_usage(child).models or {}
+    assert {name: (sums.tokens_in, sums.reports) for name, sums in models.items()} == {"m-1": (10, 1), "m-2": (1, 1)}
+    assert served.read_usage(child).tree is None
+
+
 def test_what_functions_say_they_used_is_summed_by_state_and_agent(served: Client, run_id: str) -> None:
     def ask(value: Any, context: TaskContext) -> str:
         context.report_usage(tokens_in=900, tokens_out=100, model="m")

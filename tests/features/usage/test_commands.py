@@ -4,8 +4,12 @@ import json
 import uuid
 from datetime import UTC, datetime, timedelta
 
+from dcf.core.documents.usage import UsageReport
+from dcf.features.children.model import link_of
 from tests.cli.conftest import Dcf, Seed
 from tests.support.tables import rows
+from tests.support.workflows.machines import chain
+from tests.support.world import World
 
 
 def test_a_budget_is_set_read_and_taken_away(dcf: Dcf, seed: Seed) -> None:
@@ -28,6 +32,29 @@ def test_usage_of_an_agent_is_read_by_days(dcf: Dcf) -> None:
     assert json.loads(dcf("runs", "usage", "--agent", agent, "--since", "7d", "--json").stdout)["days"] == {}
 
 
+def test_the_usage_of_a_tree_is_shown_by_child_run(dcf: Dcf, world: World) -> None:
+    head = world.create(chain("A", "B"))
+    child = world.create(chain("A", "B"), parent=link_of(world.meta(head), head, "A", 1, ""))
+    assert "tree" not in dcf("runs", "usage", head).stdout
+    used = UsageReport(tokens_in=1000, tokens_cached=8000, tokens_cache_written=50, nanos=10**9, currency="EUR")
+    for run in (head, child):
+        world.complete(run, "A", world.acquire(run, "A"), {}, usage=used)
+    shown = dcf("runs", "usage", head).stdout
+    assert "total: 1,000 tokens in, 0 out, 8,000 cached, 50 written to caches, 0 s, 1 EUR in 1 reports" in shown
+    assert "tree: 2,000 tokens in, 0 out, 16,000 cached, 100 written to caches, 0 s, 2 EUR in 2 reports" in shown
+    assert f"child {child}: 1,000 tokens in" in dcf("runs", "usage", head, "--tree").stdout
+    assert "with all runs below it: 2000 tokens in, 0 out" in dcf("show", head).stdout
+    listed = json.loads(dcf("ls", "--json").stdout)
+    assert [run["usage"]["tree"]["tokens_in"] for run in listed if run["workflow_id"] == head] == [2000]
+
+    document = json.loads(dcf("runs", "budget", head, "--tokens", 18_100, "--tree", "--json").stdout)
+    assert (document["budget"], document["used_up"]) == (
+        {"tokens": 18_100, "tree": True},
+        "18100 of 18100 tokens",
+    )
+    assert json.loads(dcf("runs", "budget", head, "--no-tree", "--json").stdout)["used_up"] is None
+
+
 @rows(
     ("arguments", "words"),
     [
@@ -38,6 +65,8 @@ def test_usage_of_an_agent_is_read_by_days(dcf: Dcf) -> None:
         (("runs", "usage", "--agent", "a", "--project", "p"), "Exactly one of"),
         (("runs", "usage", "--agent", "a", "--since", "yesterday"), "since is no point in time"),
         (("runs", "usage", "--agent", "a", "--since", "2026-13-01"), "not a day"),
+        (("runs", "usage", "--agent", "a", "--tree"), "Only a run has a tree"),
+        (("runs", "usage", "--agent", "a", "--cursor", "x"), "cursor"),
         (("runs", "budget", "r"), "Give limits, or --none"),
         (("runs", "budget", "r", "--none", "--tokens", "5"), "Give limits, or --none"),
     ],

@@ -10,7 +10,8 @@ import pytest
 from dcf.core.documents.answers import Leased, Updated
 from dcf.core.documents.model import Meta, Status
 from dcf.core.documents.operations import RunAnswer
-from dcf.core.documents.usage import Budget, UsageReport, money, read_budget, read_report, sums_shown
+from dcf.core.documents.usage import Budget, UsageReport, read_budget, read_report
+from dcf.core.documents.usage_sums import money, sums_shown
 from dcf.errors import InvalidArgument
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.query import JournalQuery

@@ -7,6 +7,10 @@ import pytest
 from mcp.client import Client
 
 from dcf.application.application import Application
+from dcf.core.definitions.model import read_definition
+from dcf.core.documents.parents import Parent
+from dcf.core.lifecycle.creation import Create
+from dcf.features.usage.operations import MOST_CHILDREN
 from dcf.tools.mcp.server import build_server
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
@@ -34,3 +38,30 @@ async def test_usage_that_is_none_changes_nothing(application: Application, usag
         )
         assert answer.code == "invalid_argument"
         assert (await tools.call("find_work", workflow_id=run)).payload["items"][0]["status"] == "running"
+
+
+async def test_child_runs_are_paged_and_a_cursor_is_of_its_own_list(application: Application) -> None:
+    world_run, tag = f"r-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex[:6]
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        await tools.call("start_run", workflow_json=chain("A"), workflow_id=world_run, agents_map_json={"*": "w"})
+        for number in range(MOST_CHILDREN + 1):
+            wish = Create(
+                workflow_id=f"c-{tag}-{number}",
+                definition=read_definition(chain("A")),
+                run_input={},
+                agents={},
+                planner_agent_id=None,
+                retention_s=None,
+                max_attempts=1,
+                parent=Parent(run=world_run, state="A", epoch=1, how="", depth=1),
+            )
+            application.control_plane.create(wish)
+        first = (await tools.call("read_usage", workflow_id=world_run, tree=True)).payload
+        rest = (await tools.call("read_usage", workflow_id=world_run, tree=True, cursor=first["next_cursor"])).payload
+        assert len(set(first["children"]) | set(rest["children"])) == MOST_CHILDREN + 1
+        assert "next_cursor" not in rest
+        wrong = await tools.call("read_usage", workflow_id=world_run, cursor=first["next_cursor"])
+        assert wrong.code == "invalid_argument"
+        of_agent = await tools.call("read_usage", agent_id="w", tree=True)
+        assert of_agent.code == "invalid_argument"
