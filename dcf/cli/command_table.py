@@ -102,7 +102,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
     ),
     "accounts": Noun(
         "Usage limits, budgets and prices that agents share",
-        "An account is a subscription, an API key or an organisation at a provider (docs/agents/limits.md).",
+        "An account is a subscription, an API key or an organisation at a provider (docs/agents/accounts.md).",
         ids=("account",),
     ),
     "workflows": Noun(

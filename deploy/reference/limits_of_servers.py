@@ -8,7 +8,7 @@ from dcf.features.diagnosis import storage as diagnosis
 from dcf.features.journal import query as journal_query
 from dcf.features.search import operations as searching
 from dcf.features.search import ranking
-from dcf.features.usage import operations as usage
+from dcf.features.usage import periods
 from dcf.features.work import listing
 from dcf.runs.views import histories
 from dcf.store.access import audit_trail
@@ -62,7 +62,7 @@ SECTIONS: Final[Mapping[str, tuple[Limit, ...]]] = {
         ),
         Limit(
             "days of one answer about usage",
-            number(usage.MOST_DAYS),
+            number(periods.MOST_DAYS),
             "arguments `since`, `until`",
             "`invalid_argument`",
         ),

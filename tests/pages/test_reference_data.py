@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import cache
+from typing import TypeGuard
 
 from dcf import errors
 from dcf.core.documents.notices import TO_RUNS, NoticeKind
@@ -67,15 +68,23 @@ def test_every_code_that_a_tool_declares_is_described_once() -> None:
     assert set(REFUSALS) >= REPEATABLE
 
 
+def codes_of_refusals() -> Iterator[str]:
+    """The codes of the rows of refusals, and of refusals that are made directly."""
+    for call in calls():
+        match call:
+            case ast.Call(ast.Attribute(ast.Name(kind), "kind"), [ast.Constant(str(code)), *_]) if "Refus" in kind:
+                yield code
+            case ast.Call(ast.Name(kind), keywords=words) if kind.endswith("Refusal"):
+                yield from (str(word.value.value) for word in words if word.arg == "code" and is_constant(word.value))
+
+
+def is_constant(node: ast.expr) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant)
+
+
 def test_every_code_of_a_refusal_in_the_source_is_described() -> None:
-    made = {
-        str(word.value.value)
-        for call in calls()
-        if isinstance(call.func, ast.Name) and call.func.id.endswith("Refusal")
-        for word in call.keywords
-        if word.arg == "code" and isinstance(word.value, ast.Constant)
-    }
-    assert "lease_held" in made
+    made = set(codes_of_refusals())
+    assert {"lease_held", "not_found"} <= made
     assert made - set(REFUSALS) - {kind.code for kind in classes(DcfError)} == set()
 
 

@@ -36,6 +36,8 @@ WORDS = {
 """Further words in backticks, as docs have them."""
 
 VERB = re.compile(rf"(?<![\w`.<'/])(?:{'|'.join(name for name in CALLS if '_' in name)})(?![\w`])")
+FIELD = re.compile(r"\{[a-z_.]+(?::[a-z0-9 ]+)?\}")
+"""A field of the template of a sentence (`values/refusal.py: RefusalKind`)."""
 COMMAND = re.compile(r"`dcf ([a-z]+(?: [a-z]+)?)")
 
 
@@ -47,7 +49,7 @@ def sentences() -> Iterator[tuple[str, str]]:
             for node in texts(ast.parse(path.read_text("utf-8"))):
                 text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts(node))
                 if " " in text.strip():
-                    yield f"{place}:{node.lineno}", text
+                    yield f"{place}:{node.lineno}", FIELD.sub("{}", text)
 
 
 def texts(tree: ast.AST) -> Iterator[ast.Constant | ast.JoinedStr]:

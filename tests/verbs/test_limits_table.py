@@ -36,7 +36,7 @@ from dcf.features.schedules import model as schedules
 from dcf.features.schedules import timing
 from dcf.features.search import operations as run_searching
 from dcf.features.search import ranking as searching
-from dcf.features.usage import operations as run_usage
+from dcf.features.usage import periods
 from dcf.features.usage import scripts as usage_books
 from dcf.features.work import limits as work_limits
 from dcf.features.work import listing as work_list
@@ -278,7 +278,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         usage_books.MODELS,
         test_usage.test_models_beyond_those_kept_apart_are_summed_as_one,
     ),
-    "days of one answer about usage": (run_usage.MOST_DAYS, test_usage.test_a_period_has_so_many_days_at_most),
+    "days of one answer about usage": (periods.MOST_DAYS, test_usage.test_a_period_has_so_many_days_at_most),
     "projects": (projects.MOST_PROJECTS, test_projects.test_there_are_no_more_projects_than_may_be),
     "projects that one key created": (projects.MOST_OF_ONE, test_projects.test_there_are_no_more_projects_than_may_be),
     "paths of a project": (projects.MOST_PATHS, test_projects.test_what_is_no_project_is_refused),

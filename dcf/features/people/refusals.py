@@ -41,8 +41,8 @@ ALREADY_ANSWERED: Final = StateRefusal.kind(
 )
 WAITS_FOR_ANSWER: Final = StateRefusal.kind(
     "not_waiting",
-    "State '{state}' waits for an answer of {question.whom} to question {question.question_id}.",
-    "`answer_question(question_id={question.question_id})` answers it.",
+    "State '{state}' waits for an answer of {whom} to question {question_id}.",
+    "`answer_question(question_id={question_id})` answers it.",
 )
 IS_NO_HUMAN_TASK: Final = StateRefusal.kind(
     "not_waiting",
@@ -95,5 +95,7 @@ def is_no_human_task(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse to answer a state that waits for no person, or for the answer to a question only."""
     questioned = questioned_of(doc)
     if questioned is not None and questioned.open:
-        return WAITS_FOR_ANSWER.refuse(state=state, doc=doc, question=questioned.open[0])
+        question = questioned.open[0]
+        whom, question_id = question.whom, question.question_id
+        return WAITS_FOR_ANSWER.refuse(state=state, doc=doc, whom=whom, question_id=question_id)
     return IS_NO_HUMAN_TASK.refuse(state=state, doc=doc)

@@ -1,7 +1,6 @@
 """The usage of work: read by run, agent or project; and the budgets of runs. This module must not decide."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -10,11 +9,11 @@ from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.core.documents.usage import BilledTurn, Budget, read_budget_change
 from dcf.core.documents.usage_sums import sums_of_tree
 from dcf.core.listing.runs import Cursor, RunQuery
-from dcf.errors import InvalidArgument
 from dcf.features.journal.model import ENTRIES
 from dcf.features.usage import budgets
 from dcf.features.usage.budget_operations import ALL, SharedBudgets
 from dcf.features.usage.charging import AUTHOR
+from dcf.features.usage.periods import days_between
 from dcf.features.usage.storage import Kind, UsageBooks
 from dcf.features.work.limit_operations import limits_of
 from dcf.runs.control_plane import ControlPlane
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
 
 MOST_CHILDREN: Final = 100
 """Most child runs of one answer."""
-
-MOST_DAYS: Final = 366
-"""Most days of one answer."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -169,22 +165,3 @@ def _issue_of(snapshot: Snapshot) -> str | None:
 
 def _is_of_tree(snapshot: Snapshot) -> bool:
     return snapshot.meta is not None and snapshot.meta.budget is not None and snapshot.meta.budget.tree
-
-
-def days_between(first: str, last: str) -> list[str]:
-    """Return the days from one to the other, both included, as 2026-11-23; raise InvalidArgument for no period."""
-    begin, end = _day(first), _day(last)
-    count = (end - begin).days + 1
-    if not 0 < count <= MOST_DAYS:
-        raise InvalidArgument(
-            f"The period has {max(count, 0)} days; it may have 1 to {MOST_DAYS}.",
-            "Give a later since, or another until.",
-        )
-    return [(begin + timedelta(days=number)).date().isoformat() for number in range(count)]
-
-
-def _day(text: str) -> datetime:
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        raise InvalidArgument(f"'{text[:40]}' is not a day.", "Write days as 2026-11-23.") from None

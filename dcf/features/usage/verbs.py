@@ -11,7 +11,7 @@ from dcf.core.listing.cursors import unknown_cursor
 from dcf.core.listing.runs import read_cursor
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.accounts.model import NAME
-from dcf.features.usage.operations import days_between
+from dcf.features.usage.periods import days_between
 from dcf.features.usage.records import GivenBudget, ReadSums
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse

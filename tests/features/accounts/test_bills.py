@@ -14,10 +14,14 @@ from dcf.features.accounts.model import Wish
 from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.accounts.storage import AccountStore
+from dcf.features.children.model import link_of
 from dcf.features.usage.storage import UsageBooks
+from dcf.store.connection.connections import Connections, Pool
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.usage_sums import OWED
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+from tests.store.cluster.test_in_steps import InSteps
 from tests.support.redis.counting import CountingPool
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
@@ -104,6 +108,54 @@ def test_a_bill_stays_in_the_run_until_its_account_has_answered(site: Site) -> N
     assert site.today() == (100, 1, 0)
 
 
+KINDS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written")
+
+
+@rows("used", [*({kind: 5} for kind in KINDS), {"cost": "0.250000001", "currency": "EUR"}])
+def test_a_bill_of_a_dead_process_is_settled_whose_reservation_lapsed(site: Site, used: dict[str, Any]) -> None:
+    run, before = site.run(), site.accounts.read(site.account)["today"]
+    token, reservation = site.world.acquire(run, "A", site.me), uuid.uuid4().hex
+    site.accounts.reserve(site.account, Wish(id=reservation, run=run, agent=site.me))
+    site.world.plane.after_usage = None
+    bill = BilledTurn(account=site.account, reservation=reservation, usage=read_report(used))
+    site.world.complete(run, "A", token, 1, usage=replace(bill.usage, turn=bill))
+    later = AccountStore(site.world.connections, clock=lambda: LATE)
+    later.reserve(site.account, Wish(id=f"{reservation}-2", run=run, agent=site.me))
+    site.world.usages.settle(run)
+    site.world.usages.settle(run)
+    done = later.settled(site.account, reservation)
+    assert done is not None
+    assert {name: getattr(done.used, name) for name in KINDS} | {"nanos": done.used.nanos} == {
+        **dict.fromkeys(KINDS, 0),
+        "nanos": bill.usage.nanos,
+        **{name: amount for name, amount in used.items() if name in KINDS},
+    }
+    today = site.accounts.read(site.account)["today"]
+    assert today["tokens_in"] - before["tokens_in"] == used.get("tokens_in", 0)
+    assert site.world.ask("EXISTS", RunKeys(run).spent) == 0
+
+
+@rows("kind", [Connections, InSteps])
+def test_a_report_with_a_bill_reaches_the_tree_and_the_account_once(
+    site: Site, real_pool: Pool, kind: type[Connections]
+) -> None:
+    head, reservation, before = site.run(), uuid.uuid4().hex, site.today()
+    link = link_of(site.world.meta(head), head, "A", 1, "")
+    child = site.world.create(chain("A"), agents={"A": site.me}, parent=link)
+    token, used = site.world.acquire(child, "A", site.me), site.turn(child, reservation=reservation)
+    site.world.plane.after_usage = None
+    site.world.complete(child, "A", token, 1, usage=used)
+    books = UsageBooks(kind(real_pool))
+    if kind is Connections:
+        site.world.connections.send(books.moving(child))
+        assert books.of_runs([head]) == [{}], "the account has not answered yet"
+    moved = [books.settle(child), books.settle(child)]
+    assert [own.trees for own in moved] == [(head,), ()]
+    assert books.of_runs([head])[0]["tree:tokens_in"] == 100
+    assert site.today() == (before[0] + 100, before[1] + 1, before[2])
+    assert site.world.ask("XLEN", RunKeys(child).spent) == 0
+
+
 def test_the_turn_of_a_refused_completion_is_settled_all_the_same(site: Site) -> None:
     run = site.run()
     site.world.acquire(run, "A", site.me)
@@ -154,5 +206,19 @@ def test_what_is_no_turn_is_rejected(turn: object) -> None:
 
 
 def test_a_turn_is_read_as_it_is_written() -> None:
-    report = read_report({"tokens_in": 9, "turn": TURN})
+    used = {"tokens_in": 9, "models": {"m-1": {"tokens_in": 8}, "m-2": {"tokens_cached": 3}}}
+    report = read_report(used | {"turn": TURN | {"usage": used}})
     assert read_report(report.as_json()) == report
+
+
+def test_models_that_use_more_together_than_a_report_may_are_rejected() -> None:
+    with pytest.raises(InvalidArgument):
+        read_report({"models": {"m-1": {"tokens_in": 10**12}, "m-2": {"tokens_in": 1}}})
+
+
+def test_the_last_turn_stays_where_reports_become_one() -> None:
+    (first, last) = (
+        read_report({"tokens_in": 5, "model": "m", "turn": TURN | {"reservation": name}}) for name in ("t", "u")
+    )
+    assert first.with_more(last) == read_report({"tokens_in": 10, "model": "m", "turn": TURN | {"reservation": "u"}})
+    assert first.with_more(UsageReport(tokens_in=1)).turn == first.turn

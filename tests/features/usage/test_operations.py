@@ -16,7 +16,7 @@ from dcf.errors import InvalidArgument
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.query import JournalQuery
 from dcf.features.journal.writing import AddEntry
-from dcf.features.usage.operations import MOST_DAYS, days_between
+from dcf.features.usage.periods import MOST_DAYS, days_between
 from dcf.features.usage.scripts import MODELS, OTHER_MODELS
 from dcf.features.usage.storage import UsageBooks
 from dcf.store.keys.table import RunKeys

@@ -255,10 +255,10 @@ class Crew:
         for agent in agents:
             self.ask("register_agent", agent_id=agent, account=account)
         self.ask("put_account", account=account, in_flight=20)
-        self.ask("report_limit", account=account, agent_id="coder-3", until="52m", reason="five-hour limit")
         run = self.start(REVIEW, {"change": "4711"}, agents={"*": "coder-1"}, **more)
-        for state in ("Read/0/Tests", "Read/1/Style"):
-            token = self.take(run, state, "coder-1")
+        tokens = {state: self.take(run, state, "coder-1") for state in ("Read/0/Tests", "Read/1/Style")}
+        self.ask("report_limit", account=account, agent_id="coder-3", until="52m", reason="five-hour limit")
+        for state, token in tokens.items():
             limit = {"limited_until": "52m", "limit_account": account, "limit_reported_by": "coder-3"}
             self.ask("release_state_lease", workflow_id=run, state=state, lease_token=token, **limit)
         return run

@@ -116,4 +116,4 @@ def test_every_argument_that_could_be_an_address_is_known_here() -> None:
         for argument in spec.arguments.model_fields
         if any(word in argument for word in ("url", "uri", "endpoint", "host", "address", "server"))
     }
-    assert {argument for _, argument in result} == {"redis_url", "url"}
+    assert {argument for _, argument in result} == {"redis_url", "url", "hosted"}
