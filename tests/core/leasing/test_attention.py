@@ -3,8 +3,8 @@
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.codec import read_state
 from dcf.core.documents.decision import Snapshot, WriteSet
-from dcf.core.documents.model import RunStatus, StateDoc, Status
-from dcf.core.leasing.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look
+from dcf.core.documents.model import RunStatus, ScopeBounds, StateDoc, Status
+from dcf.core.leasing.attention import JOIN_DELAY, MOST_REMINDERS, REMINDER_DELAY, hasten, look
 from dcf.core.leasing.stuck import is_stuck
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
@@ -40,6 +40,12 @@ def test_a_state_that_is_not_due_is_looked_at_again_when_it_is() -> None:
     decision = look(snapshot(StateDoc(not_before=NOW + 5)), "A")
     assert decision.answer == Owed(fired="not_due")
     assert decision.changes == WriteSet(timers={"A": NOW + 5})
+
+
+def test_a_map_under_way_is_looked_at_again_after_a_while() -> None:
+    decision = look(snapshot(StateDoc(status=Status.RUNNING, kind="Map", scope=ScopeBounds(size=2))), "A")
+    assert decision.answer == Owed(fired="scope")
+    assert decision.changes == WriteSet(timers={"A": NOW + JOIN_DELAY})
 
 
 def test_used_up_attempts_are_told_and_left_to_who_can_fail_the_state() -> None:

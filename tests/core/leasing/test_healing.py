@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dcf.core.documents.kinds import GATE
-from dcf.core.documents.model import StateDoc, Status
+from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.leasing.healing import heal, healed
 from dcf.features.gates.model import OpenGate, Submission, open_gates
 from dcf.values.instants import SECOND
@@ -40,6 +40,12 @@ def test_a_lease_begins_anew_with_its_length() -> None:
     mended = healed(held(), NOW - HOUR)
     assert (mended.lease.ts, mended.lease.expires_at) == (NOW - HOUR, NOW - HOUR + TTL * SECOND)
     assert replace(mended, lease=held().lease) == held()
+
+
+def test_a_wait_for_a_person_begins_anew() -> None:
+    approval = StateDoc(status=Status.RUNNING, kind="Human", lease=Lease(ts=NOW))
+    assert healed(approval, NOW) == approval
+    assert healed(approval, NOW - HOUR).lease.ts == NOW - HOUR
 
 
 def test_a_timer_that_comes_soon_enough_is_left_alone() -> None:
