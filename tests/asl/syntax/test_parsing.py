@@ -256,6 +256,17 @@ def test_an_inner_scope_may_not_assign_what_an_outer_one_assigns() -> None:
     assert _found({"StartAt": "A", "States": states}) == {(pointer, "shadowed_variable")}
 
 
+def test_the_errors_of_the_specification_are_caught_without_a_warning() -> None:
+    names = (
+        "HeartbeatTimeout Timeout TaskFailed Permissions ResultPathMatchFailure ParameterPathFailure "
+        "QueryEvaluationError BranchFailed NoChoiceMatched IntrinsicFailure ExceedToleratedFailureThreshold "
+        "ItemReaderFailed ResultWriterFailed"
+    )
+    catch = [{"ErrorEquals": [f"States.{name}" for name in names.split()], "Next": "E"}]
+    states = {"A": {"Type": "Task", "Catch": catch, "Next": "E"}, "E": END}
+    assert warnings_of(_parsed({"StartAt": "A", "States": states})) == ()
+
+
 def test_a_catcher_of_a_parallel_may_assign_what_a_branch_assigns() -> None:
     inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "Assign": {"v": 1}, "End": True}}}
     catch = [{"ErrorEquals": ["States.ALL"], "Assign": {"v": 2}, "Next": "E"}]

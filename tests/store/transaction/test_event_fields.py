@@ -60,6 +60,8 @@ def test_an_entry_of_an_earlier_version_reads_the_same(author: str | None) -> No
     fields = full if author is None else full | {"by": author.encode()}
     assert read_events(fields) == ([event], author)
     assert read_events({"type": b"RunSucceeded"}) == ([Event(type="RunSucceeded")], None)
+    together = {"v": b'[["E","A",7],["L","A",0],["S","A",0]]'}
+    assert [event.type for event in read_events(together)[0]] == ["StateEntered", "LeaseAcquired", "StateSucceeded"]
     short = {"t": b"L", "s": b"A", "e": b"7", "d": b'{"o":"w","n":1}'}
     assert read_events(short if author is None else short | {"b": author.encode()}) == ([event], author)
     assert read_events({"t": b"RunStarted", "s": b"", "e": b"", "d": b""}) == ([Event(type="RunStarted")], None)
