@@ -38,6 +38,8 @@ RIGHT: Final = [
     ("pages = [fetch(url) for url in urls]\nreturn sum(page.words for page in pages)", 5),
     ("total = 0\nfor url in urls:\n    page = fetch(url)\n    total += page.words\nreturn total", 5),
     ("first, last = parallel(fetch(urls[0]), fetch(urls[1]))\nreturn [first.words, last.words]", [2, 3]),
+    ("words = urls[:1]\nwords += ['x']\nwords.append(urls[1])\nreturn words", ["ab", "x", "cde"]),
+    ("return urls[1].split('d')", ["c", "e"]),
 ]
 MISSPELT: Final = [
     ("pages = [fetch(urll=url) for url in urls]\nreturn len(pages)", 2),
