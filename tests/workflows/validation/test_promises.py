@@ -169,6 +169,7 @@ def test_results_are_followed_through_the_fields_that_move_them(
         ("{% $states.result.lines %}", "$states.input.sku", True),
         ({"price": "{% $states.result %}"}, "$states.input.price.totl", False),
         ({"price": "{% $states.result %}"}, "$states.input.anything", True),
+        ("{% $states.input.lines %}", "$states.input.price", True),
         ("{% $merge([$states.input, $states.result]) %}", "$states.input.totl", True),
     ],
 )
