@@ -35,6 +35,11 @@ async def test_an_operator_sets_reads_closes_and_opens_an_account(operator: Tool
     assert (await operator.ok("read_account", account=account))["status"] == "opening"
 
 
+async def test_a_limit_of_zero_is_none(operator: Tools, account: str) -> None:
+    await operator.ok("put_account", account=account, in_flight=2, tokens_per_day=500)
+    assert (await operator.ok("put_account", account=account, in_flight=0))["limits"] == {"tokens_per_day": 500}
+
+
 async def test_a_host_reserves_reports_and_settles_a_turn(operator: Tools, account: str) -> None:
     turn = {"account": account, "reservation": "t1"}
     await operator.ok("put_account", account=account, in_flight=1)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -97,6 +98,11 @@ async def test_what_is_put_is_what_is_got(shelved: Tools, run: str, home: Path, 
     assert (artifact["size"], artifact["sha256"]) == (size, sha(data))
     assert await whole(shelved, run, artifact["artifact_id"]) == data
     assert len(below(home, run)) == (1 if size > INLINE else 0), "short content is in Redis"
+
+
+async def test_an_id_that_dcf_makes_begins_with_the_name(shelved: Tools, run: str) -> None:
+    put = await shelved.ok("put_artifact", workflow_id=run, name="Q3 report (draft).md", content="x")
+    assert re.fullmatch(r"Q3-report-draft-.md-[0-9a-f]{12}", put["artifact"]["artifact_id"])
 
 
 async def test_what_is_no_text_is_sent_as_base64_without_saying_so(shelved: Tools, run: str) -> None:

@@ -1,15 +1,18 @@
 """The tools on schedules, as an MCP client calls them; whose schedules one may operate, and how many there may be."""
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import redis
+from mcp.client import Client
 
 from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.features.schedules import keys as schedule_keys
 from dcf.features.schedules.model import MOST_OF_ONE, MOST_SCHEDULES
+from dcf.tools.mcp.server import build_server
 from dcf.values.instants import SECOND
 from tests.support.redis.documents import add_to_member, set_member
 from tests.support.tables import rows
@@ -17,6 +20,8 @@ from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Tools
 
 pytestmark = pytest.mark.anyio
+
+SMALLEST_ANSWER = 16 * 1024
 
 
 @pytest.fixture
@@ -94,6 +99,22 @@ async def test_schedules_are_listed_in_pages(tools: Tools) -> None:
     assert [item for item in result if item in names] == names
     for name in names:
         await tools.ok("delete_schedule", name=name)
+
+
+async def test_a_page_that_is_full_ends_early_and_the_next_one_goes_on(replica: Callable[..., Application]) -> None:
+    prefix = f"f-{secrets.token_hex(4)}"
+    names = [f"{prefix}-{number}" for number in range(20, 100)]
+    async with Client(build_server(replica(max_result_bytes=SMALLEST_ANSWER))) as client:
+        tools = await Tools.of(client)
+        for name in names:
+            await tools.ok("create_schedule", **wish(name))
+        first = await tools.ok("list_schedules", cursor=prefix, limit=100)
+        after = await tools.ok("list_schedules", cursor=first["next_cursor"], limit=100)
+        listed = [schedule["name"] for page in (first, after) for schedule in page["schedules"]]
+        assert len(first["schedules"]) < len(names)
+        assert listed[: len(names)] == names
+        for name in names:
+            await tools.ok("delete_schedule", name=name)
 
 
 async def test_a_page_reads_its_own_schedules_only_and_names_the_one_that_is_damaged(
