@@ -10,6 +10,7 @@ from dcf.application.application import Application
 from dcf.core.completing.updates import Update
 from dcf.core.documents.model import Status
 from dcf.core.lifecycle.finalization import Finalize
+from dcf.features.traces.operations import RunTraces
 from dcf.runs.retrying import RunRetrying
 from dcf.telemetry import tracing
 from dcf.telemetry.ids import root_span_id_of
@@ -113,3 +114,22 @@ def test_a_collector_that_takes_nothing_is_given_up_and_keeps_no_run(
         wait_until(look(servers, run))
     assert "dcf runs trace" in caplog.text
     assert roots(collector, run) == []
+
+
+def test_a_defect_met_in_one_trace_is_logged_and_the_next_one_is_sent(
+    servers: list[Application], caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, sent = ended(servers[0]), ended(servers[0]), list[str]()
+
+    def send(run: str, _: object) -> None:
+        if run == first:
+            raise ZeroDivisionError
+        sent.append(run)
+
+    assert servers[0].traces is not None
+    traces = RunTraces(servers[0].traces._exports, servers[0].traces._marks, send)
+    for run in (first, second):
+        assert not traces.is_settled(run, 1, 1)
+    wait_until(lambda: sent == [second])
+    assert f"trace of run {first}" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
