@@ -328,7 +328,8 @@ async def test_content_comes_from_the_catalogue(client: ProfileClient, site: App
     named = await client.ok("get_workflow", workflowName="build-it", detailLevel="name")
     assert named["item"] == {"name": "build-it"}
     summary = await client.ok("get_workflow", workflowName="build-it")
-    assert (summary["item"]["content"], summary["item"]["complexity"]) == ("", "simple")
+    item = summary["item"]
+    assert (item["content"], item["complexity"], item["description"]) == ("", "simple", "Build it.")
     assert [phase["allowParallel"] for phase in summary["item"]["phases"]] == [True, True]
     full = await client.ok("get_workflow", workflowName="build-it", detailLevel="full", fields=["content"])
     assert full["item"] == {"name": "build-it", "content": "# Build"}

@@ -289,6 +289,8 @@ async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: T
     over = await tools.ok("cancel_run", workflow_id=run_id)
     tool, arguments = next_of(over)[0]
     assert (await tools.ok(tool, **arguments))["status"] == "finalized"
+    closed = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
+    assert next_of(closed) == [("list_runs", {})]
     late = await tools.refused("run_over", "pause_run", workflow_id=run_id)
     assert next_of(late)[0] == ("read_workflow_control_plane", {"workflow_id": run_id, "summary": True})
 

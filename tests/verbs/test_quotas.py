@@ -325,6 +325,7 @@ def test_entries_in_inboxes_are_counted_until_they_are_acknowledged(sites: list[
     assert [start["code"] for start in starts] == ["ok", "ok", "quota_exceeded"]
     again = _tool(urls[0], key, "notify_if_ready", workflow_id=runs[0], state="A")
     assert again["error"].startswith("quota_exceeded: The quota inbox_entries of this key is used up: 2 of 2")
+    assert sites[0].usage.of(_id(key)).inbox_entries == 2
     event = _tool(urls[1], key, "await_workflow_event", lease=False, agent_id=agents[0])
     wish = {"agent_id": agents[0], "ack_message_id": event["message_id"], "timeout_s": 0}
     _tool(urls[1], key, "await_workflow_event", **wish)
