@@ -31,6 +31,9 @@ async def test_the_list_is_told_counts_and_rows_that_changed(application: Applic
         await page.until(lambda: page.told()[-1].event == "refresh")
     changed = [details.data for details in page.told() if details.event == "changed"]
     assert {name for item in changed for name in item["counts"]} >= {"runs", "succeeded"}
+    shown = {name: count for item in changed for name, count in item["counts"].items()}
+    before = next(details.data["counts"] for details in page.told() if details.event == "reset")
+    assert [shown[name] - before[name] for name in ("runs", "succeeded")] == [1, 1]
 
 
 async def test_a_page_of_the_list_that_is_current_is_told_nothing_at_first(

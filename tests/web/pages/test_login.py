@@ -133,6 +133,11 @@ async def test_a_wrong_key_opens_nothing_and_all_are_told_the_same(
     assert session_keys(admin) == before
 
 
+async def test_who_is_logged_in_already_is_sent_on_to_the_page(keyed: Application, visitor: Visitor) -> None:
+    await visitor.log_in(key_of(keyed))
+    assert "<h1>Why" in (await visitor.follow(await visitor.get("/ui/login?next=/ui/why"))).text
+
+
 async def test_a_failed_log_in_is_noted_in_the_audit_trail(web_redis: RestrictedRedis) -> None:
     """By a server of its own: a server that has just noted another leaves out whose key it was."""
     with open_application(Settings.model_validate({"redis_url": web_redis.url})) as application:
