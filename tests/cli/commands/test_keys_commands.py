@@ -56,6 +56,7 @@ def test_a_key_lasts_ninety_days_and_may_only_read_unless_asked_for_more(dcf: Dc
     result = dcf("keys", "add", "--agent-id", "me")
     key_id = result.stdout.split("_")[1]
     assert f"key {key_id} may read as me, for 90d" in result.stderr
+    assert "callers set DCF_API_KEY to it" in result.stderr
     assert "its quotas are those of the servers" in result.stderr
     row = _listed(dcf)[key_id]
     life = (from_text(str(row["expires_at"])) or 0) - (from_text(str(row["created_at"])) or 0)

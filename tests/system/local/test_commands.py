@@ -42,6 +42,10 @@ async def test_exit_code_zero_passes_and_any_other_fails(tmp_path: Path) -> None
 async def test_what_could_not_be_run_is_unavailable_and_no_failure(tmp_path: Path) -> None:
     missing = await run("no-such-program-here --x", tmp_path)
     assert (missing.verdict, missing.exit_code) == ("unavailable", None)
+    (tmp_path / "check").write_text("neither a binary nor a script")
+    (tmp_path / "check").chmod(0o755)
+    broken = await run("./check", tmp_path)
+    assert (broken.verdict, broken.why) == ("unavailable", "'./check' cannot be started.")
     not_allowed = await commands.run("true", tmp_path, Allowed(), None)
     assert (not_allowed.verdict, "allowed" in not_allowed.why) == ("unavailable", True)
     slow = await _run_until_it_says(python("import time; print('begun', flush=True); time.sleep(60)"), tmp_path)
@@ -106,6 +110,13 @@ async def test_a_command_gets_no_key_and_no_other_secret(tmp_path: Path, monkeyp
     assert "PATH" in finished.tail
     assert "DCF_API_KEY" not in finished.tail
     assert "SOME_TOKEN" not in finished.tail
+
+
+async def test_a_command_tells_the_time_of_the_zone_of_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "JST-9")
+    assert (await run("date +%Z", tmp_path)).tail == "JST\n"
 
 
 async def test_the_tail_of_a_long_output_is_kept(tmp_path: Path) -> None:

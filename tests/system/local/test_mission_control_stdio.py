@@ -33,10 +33,10 @@ def project_in(folder: Path, repository: Path | None = None) -> Path:
 
 
 @asynccontextmanager
-async def served(directory: Path, data: Path) -> AsyncIterator[ProfileClient]:
+async def served(directory: Path, data: Path, profile: str = "mission-control") -> AsyncIterator[ProfileClient]:
     """A client of a server of its own, started in a directory."""
     env = {**os.environ, "DCF_DATA_DIR": str(data)}
-    arguments = ["-m", "dcf", "serve", "--profile", "mission-control"]
+    arguments = ["-m", "dcf", "serve", "--profile", profile]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=env, cwd=directory)
     async with Client(stdio_client(server)) as connected:
         yield ProfileClient(client=connected)
@@ -51,6 +51,11 @@ async def test_the_files_of_the_current_directory_are_read(tmp_path: Path, short
         plain = await client.ok("start_workflow", name="another")
         assert (await client.ok("start_phase", workflow_id=plain["workflow_id"], number=2, name="C"))["phase_id"]
         assert "Workflows there: shop" in plain["warnings"][0]
+
+
+async def test_the_profile_may_be_written_as_a_name_of_python(tmp_path: Path, short_directory: Path) -> None:
+    async with served(tmp_path, short_directory / "data", "mission_control") as client:
+        assert "start_phase" in {tool.name for tool in (await client.client.list_tools()).tools}
 
 
 async def test_scope_and_outputs_are_checked_over_stdio_too(tmp_path: Path, short_directory: Path) -> None:
