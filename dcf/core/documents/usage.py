@@ -31,6 +31,7 @@ _TOKENS: Final = ("tokens_in", "tokens_out", *CACHED_TOKENS)
 _AMOUNTS: Final = (*_TOKENS, "ms", "nanos")
 _PART_FIELDS: Final = frozenset({*_TOKENS, "cost", "seconds"})
 _FIELDS: Final = _PART_FIELDS | {"currency", "model", "models", "turn"}
+_TURN_FIELDS: Final = frozenset({"account", "reservation", "usage"})
 _BUDGET_FIELDS: Final = frozenset({"tokens", "cost", "currency", "seconds"})
 _RUN_BUDGET_FIELDS: Final = _BUDGET_FIELDS | {"tree"}
 _MONEY_FIELDS: Final = frozenset({"cost", "currency"})
@@ -249,9 +250,9 @@ def _amounts(fields: Mapping[str, Json], nanos: int | None, name: str) -> UsageR
 
 def read_turn(document: Json, name: str) -> BilledTurn:
     """Read a turn and its usage; raise InvalidArgument for anything that is not one."""
-    match document:
-        case {"account": str(account), "reservation": str(reservation), "usage": dict(usage), **rest} if (
-            not rest and "turn" not in usage and _ACCOUNT.match(account) and _RESERVATION.match(reservation)
+    match _object(document, name, _TURN_FIELDS):
+        case {"account": str(account), "reservation": str(reservation), "usage": dict(usage)} if (
+            "turn" not in usage and _ACCOUNT.match(account) and _RESERVATION.match(reservation)
         ):
             return BilledTurn(account=account, reservation=reservation, usage=read_report(usage, name))
     raise InvalidArgument(f"{name} has not account, reservation and usage.", "Send the turn as it was reserved.")
