@@ -20,7 +20,6 @@ from dcf.features.retention.operations import Retention
 from dcf.features.retention.storage import Deletion
 from dcf.features.schedules.operations import Schedules
 from dcf.features.schedules.storage import ScheduleStore
-from dcf.features.search.storage import RunTexts
 from dcf.features.work.taker_storage import Takers
 from dcf.features.work.unassigned_operations import UnassignedWork
 from dcf.runs.clock.clock import RunClock
@@ -119,7 +118,7 @@ def opened(place: Place) -> Iterator[Dcf]:
             connections=connections,
             plane=plane,
             lifecycle=Lifecycle(plane),
-            journal=Journal(plane, JournalReader(connections), RunTexts(connections)),
+            journal=Journal(plane, JournalReader(connections)),
             signals=SignalSending(plane),
             retrying=RunRetrying(plane),
             starting=starting,

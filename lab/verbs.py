@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.completing.updates import Update
 from dcf.core.documents.answers import Leased, NothingReady, Released, Updated
 from dcf.core.documents.model import Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.leasing.lease import Acquire, Release, Renew
 from dcf.errors import PASSING, DcfError
-from dcf.features.people.description import Askees
 from dcf.features.questions.asking import Ask
 from dcf.features.questions.correcting import Corrections
 from dcf.features.questions.corrections import Correct

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dcf.features.accounts.operations import Accounts
     from dcf.features.agent_context.operations import Contexts
     from dcf.features.diagnosis.operations import Diagnosis
+    from dcf.features.diagnosis.stuck_causes import StuckCauses
     from dcf.features.documents.operations import JsonDocuments
     from dcf.features.external.callback_operations import Callbacks
     from dcf.features.external.operations import SignalSending
@@ -278,8 +279,10 @@ class Application(ApplicationRoots):
     def searching(self) -> "Searching":
         """One search over findings and over texts that runs have written."""
         from dcf.features.search.operations import Searching
+        from dcf.features.search.storage import RunTexts
 
-        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue, self.project_files)
+        parts = (self.journal, self.knowledge, self.catalogue, self.project_files)
+        return Searching(self.run_list, *parts, RunTexts(self._connections))
 
     @part
     def project_files(self) -> "ProjectFiles":
@@ -320,6 +323,13 @@ class Application(ApplicationRoots):
     def diagnosis(self) -> "Diagnosis":
         """Tells why a run does not move."""
         return self.exports.diagnosis
+
+    @part
+    def stuck_causes(self) -> "StuckCauses":
+        """The causes for which runs are stuck."""
+        from dcf.features.diagnosis.stuck_causes import StuckCauses
+
+        return StuckCauses(self.run_list, self.diagnosis)
 
     @property
     def corrections(self) -> "Corrections":

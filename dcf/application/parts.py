@@ -8,6 +8,7 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
 from dcf.application.platforms import PlatformParts, default_kind
 from dcf.application.runs import PartsOfRuns
+from dcf.features import installed_explanations  # noqa: F401 - before the first diagnosis
 from dcf.features.artifacts.operations import Artifacts
 from dcf.features.diagnosis.operations import Diagnosis
 from dcf.features.export.operations import Exports

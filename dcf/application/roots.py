@@ -198,9 +198,8 @@ class ApplicationRoots:
         """The notes, decisions and issues of agents and people about runs."""
         from dcf.features.journal.operations import Journal
         from dcf.features.journal.storage import JournalReader
-        from dcf.features.search.storage import RunTexts
 
-        return Journal(self.control_plane, JournalReader(self._connections), RunTexts(self._connections))
+        return Journal(self.control_plane, JournalReader(self._connections))
 
     @part
     def projects(self) -> "Projects":
@@ -315,12 +314,19 @@ class ApplicationRoots:
         """Finds work across runs."""
         from dcf.features.work.operations import open_work
 
+        _ = self.usages  # so that usage that agents report is settled at once
         return open_work(self.control_plane, self._connections)
 
-    @property
+    @part
     def usages(self) -> "Usages":
         """The usage of runs and projects."""
-        return self.work.usages
+        from dcf.features.usage.operations import Usages
+        from dcf.features.usage.storage import UsageBooks
+        from dcf.runs.views.lists import RunList
+        from dcf.store.lists.pages import Catalog
+
+        connections = self._connections
+        return Usages(self.control_plane, UsageBooks(connections), RunList(Catalog(connections)))
 
     @part
     def activity(self) -> "Activity":

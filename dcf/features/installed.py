@@ -1,8 +1,9 @@
 """Lists the capabilities once, in their order: that of a completion, outermost first. A line adds a capability to dcf.
 
-A capability may import those below it in the list. A line has the modules of the folder that offer something, so that
-a process imports no more than it needs: this module itself must import none of them. Three modules install the offers:
-`installed_language`, `installed_decisions` and `installed_runs`. Servers ask for the modules of verbs.
+A capability may import those below it in the list, and none above. A line has the modules of the folder that offer
+something, so that a process imports no more than it needs: this module itself must import none of them. The modules
+`installed_language`, `installed_decisions`, `installed_runs` and `installed_explanations` install the offers. Servers
+ask for the modules of verbs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,31 +13,31 @@ from typing import Final, TypeVar
 Offer = TypeVar("Offer")
 
 CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "questions": ("capability", "run_offers", "verbs", "correction_verbs"),
-    "growing": ("capability", "run_offers", "verbs"),
-    "accounts": ("run_offers", "verbs", "turn_verbs"),
     "traces": (),
     "export": (),
-    "external": ("verbs", "callback_verbs"),
-    "gates": ("syntax", "capability", "run_offers", "verbs", "override_verbs"),
+    "retention": ("verbs",),
+    "external": ("explaining", "verbs", "callback_verbs"),
+    "search": ("verbs",),
+    "people": ("syntax", "capability", "run_offers", "verbs"),
+    "questions": ("capability", "explaining", "run_offers", "verbs", "correction_verbs"),
+    "growing": ("capability", "run_offers", "verbs"),
+    "accounts": ("explaining", "run_offers", "verbs", "turn_verbs"),
+    "gates": ("syntax", "capability", "explaining", "run_offers", "verbs", "override_verbs"),
     "diagnosis": ("verbs",),
     "health": ("verbs",),
     "agent_context": ("verbs",),
     "projects": ("verbs",),
     "project_files": (),
-    "search": ("verbs",),
     "webhooks": ("verbs",),
     "catalogue": ("verbs",),
+    "usage": ("capability", "run_offers", "verbs"),
     "work": ("run_offers", "verbs"),
     "findings": ("verbs", "promotion_verbs"),
-    "retention": ("verbs",),
-    "usage": ("capability", "run_offers", "verbs"),
     "a2a": (),
     "artifacts": ("verbs",),
     "children": ("syntax",),
     "documents": ("verbs",),
     "journal": ("run_offers", "verbs"),
-    "people": ("syntax", "capability", "run_offers", "verbs"),
     "schedules": ("verbs",),
     "task_log": ("verbs",),
 }
@@ -48,7 +49,9 @@ def offers(module: str, kind: type[Offer]) -> tuple[Offer, ...]:
 
     Raise TypeError for an offer that is not of the kind.
     """
-    offered = {name: import_module(name).OFFER for name in _modules(lambda name: name == module)}
+    names = _modules(lambda name: name == module)
+    # nosemgrep: nothing-of-a-caller-is-executed - only the modules above
+    offered = {name: import_module(name).OFFER for name in names}
     for name, offer in offered.items():
         if not isinstance(offer, kind):
             raise TypeError(f"{name}.OFFER must be of {kind.__name__}.")
@@ -57,7 +60,9 @@ def offers(module: str, kind: type[Offer]) -> tuple[Offer, ...]:
 
 def verb_modules() -> tuple[str, ...]:
     """Import the modules in which capabilities describe their verbs. Return their full names."""
-    return tuple(import_module(name).__name__ for name in _modules(lambda name: name.endswith("verbs")))
+    names = _modules(lambda name: name.endswith("verbs"))
+    # nosemgrep: nothing-of-a-caller-is-executed - only the modules above
+    return tuple(import_module(name).__name__ for name in names)
 
 
 def _modules(is_wanted: Callable[[str], bool]) -> Iterator[str]:

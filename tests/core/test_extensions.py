@@ -12,11 +12,14 @@ from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parts import Part, every_name, last
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LEASING, LeaseExtensions
+from dcf.features.diagnosis.extensions import ExplainOffer, Explanations
 from dcf.features.gates import capability as gates
+from dcf.features.gates.explaining import about_gates
 from dcf.features.gates.model import Submission
 from dcf.features.growing import capability as growing
 from dcf.features.installed import offers
 from dcf.features.people.model import Asking
+from dcf.features.questions.explaining import about_question
 from dcf.features.questions.model import Questioned
 from dcf.runs.clock.duties import DutyExtensions
 from dcf.runs.loading import RunExtensions
@@ -53,6 +56,14 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = DutyExtensions().makers
     with pytest.raises(RuntimeError, match=r"growing.*dcf\.features\.installed_runs"):
         _ = RunExtensions().growing
+
+
+def test_verdicts_are_explained_before_questions() -> None:
+    tables = Explanations()
+    with pytest.raises(RuntimeError, match=r"asking.*dcf\.features\.installed_explanations"):
+        _ = tables.asking
+    tables.install(offers("explaining", ExplainOffer))
+    assert tables.asking == (about_gates, about_question)
 
 
 def test_two_capabilities_cannot_offer_the_same_kind_of_resource() -> None:

@@ -20,7 +20,11 @@ from dcf.core.lifecycle.finalization import Finalize
 from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.listing.runs import Facet
 from dcf.errors import DcfError
-from dcf.features import installed_decisions, installed_runs  # noqa: F401 - before the first decision
+from dcf.features import (  # noqa: F401 - before the first decision and diagnosis
+    installed_decisions,
+    installed_explanations,
+    installed_runs,
+)
 from dcf.features.accounts.overview_storage import Overviews
 from dcf.features.children.operations import Children
 from dcf.features.diagnosis.operations import Diagnosis
@@ -39,7 +43,7 @@ from dcf.features.retention.storage import Deletion
 from dcf.features.schedules.model import Schedule, ScheduleWish, tag_of
 from dcf.features.schedules.operations import ScheduleMade, Schedules
 from dcf.features.schedules.storage import ScheduleStore
-from dcf.features.search.storage import RunTexts
+from dcf.features.usage.operations import Usages
 from dcf.features.usage.storage import UsageBooks
 from dcf.features.work.area_storage import AreaBook
 from dcf.features.work.grant_storage import HandedOut
@@ -153,7 +157,7 @@ class World:
         self.talking = Talking(self.plane)
         self.corrections = self.talking.corrections
         self.gates = Gates(self.plane, GateLists(self.connections))
-        self.journal = Journal(self.plane, JournalReader(self.connections), RunTexts(self.connections))
+        self.journal = Journal(self.plane, JournalReader(self.connections))
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
@@ -179,8 +183,8 @@ class World:
         self.inbox = Inbox(self.connections, wait_replicas=self.wait_replicas)
         handed, areas = HandedOut(self.connections), AreaBook(self.connections)
         runs = RunList(Catalog(self.connections))
-        self.work = WorkFinding(self.plane, WorkList(self.connections), handed, self.books, areas, runs)
-        self.usages = self.work.usages
+        self.work = WorkFinding(self.plane, WorkList(self.connections), handed, areas)
+        self.usages = Usages(self.plane, self.books, runs)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)

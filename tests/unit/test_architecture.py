@@ -280,6 +280,19 @@ def test_the_engine_imports_no_capability() -> None:
     assert "ignore_imports" not in contract
 
 
+def test_a_capability_imports_only_those_below_it() -> None:
+    order = list(INSTALLED)
+    upwards = {
+        f"{name} -> {above}"
+        for at, capability in enumerate(order)
+        for name in MODULES
+        if is_in(name, f"dcf.features.{capability}")
+        for above in order[:at]
+        if any(is_in(module, f"dcf.features.{above}") for module in imports(name))
+    }
+    assert not upwards
+
+
 def test_tools_cannot_be_asked_for_before_their_list_is_complete() -> None:
     tools = Tools()
     with pytest.raises(RuntimeError, match="not complete"):

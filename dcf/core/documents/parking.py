@@ -18,6 +18,9 @@ ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
 TOLD: Final = "limit"
 """Kind of a limit with a time from the provider. The other kinds are `guess`, `busy` and `spent`."""
 
+ACCOUNT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
+"""Pattern of the names of accounts."""
+
 CLOSING: Final = frozenset({"limit", "guess", "spent"})
 """Kinds of limits that are of an account. An overloaded provider closes no account."""
 

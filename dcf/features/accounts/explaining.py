@@ -1,17 +1,25 @@
 """Says of a parked state which limit it waits for, until when, who reported it, and what place it has. Pure."""
 
+from typing import Final
+
 from dcf.core.documents.limit_refusals import limit_words
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parking import Parked
-from dcf.features.accounts.showing import NO_SIGN, LimitSign
 from dcf.features.diagnosis import remedies
-from dcf.features.diagnosis.facts import Facts, lasting, moment, text
+from dcf.features.diagnosis.extensions import ExplainOffer
+from dcf.features.diagnosis.facts import NO_SIGN, Facts, LimitSign, lasting, moment, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
 from dcf.values.instants import from_text
 
 
-def about_limit(path: str, doc: StateDoc, met: Parked, facts: Facts) -> RunFinding:
-    """Return until when the state is parked. It is not stuck: it resumes at that time, if the run has time for it."""
+def about_limit(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
+    """Return until when the state is parked, if it is.
+
+    It is not stuck: it resumes at that time, if the run has time for it.
+    """
+    met = doc.limit(facts.now)
+    if met is None:
+        return None
     sign = NO_SIGN if met.account is None else facts.signs.get((met.account, met.until), NO_SIGN)
     times_out = from_text(facts.document.get("deadline"))
     is_short = times_out is not None and times_out < met.until
@@ -54,3 +62,6 @@ def _remedy(path: str, met: Parked, facts: Facts, *, is_short: bool) -> Remedy:
     if met.account is None or not (is_short or met.kind == "spent"):
         return remedies.wait(facts.workflow_id, path)
     return remedies.open_account(met.account, is_spent=met.kind == "spent")
+
+
+OFFER: Final = ExplainOffer(parking=about_limit)

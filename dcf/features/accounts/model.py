@@ -14,7 +14,6 @@ MOST_NANOS: Final = 1_000_000 * 10**9
 """Largest sum of money in one number: a script computes exactly up to 2**53."""
 
 MOST_ESTIMATE: Final = 1_000_000_000
-NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
 
 RESERVED: Final = 30 * SECOND
 """A reservation counts for so long without a sign of its holder."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from dcf.features.accounts import keys, model
 from dcf.features.accounts.model import Books
-from dcf.features.accounts.showing import AccountView, LimitSign, Signs
+from dcf.features.accounts.showing import AccountView
 from dcf.features.accounts.storage import pairs, read_hash
+from dcf.features.diagnosis.facts import LimitSign, Signs
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 

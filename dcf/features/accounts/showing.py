@@ -61,24 +61,6 @@ class AccountView:
             yield self.books.texts.get("currency", ""), float(money(numbers["day_nanos"]))
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class LimitSign:
-    """The limit of a parked state as its account has it: the words of the reporter, and the order of waiting.
-
-    `ahead` states become ready before this one, of `waiting` states in all.
-    """
-
-    reason: str = ""
-    ahead: int = 0
-    waiting: int = 0
-
-
-NO_SIGN: Final = LimitSign()
-
-Signs = Mapping[tuple[str, int], LimitSign]
-"""Signs by account and the time until which a state is parked."""
-
-
 def account_shown(view: AccountView, now: int) -> dict[str, Json]:
     """Return an account as JSON."""
     numbers, texts = view.books.numbers, view.books.texts

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from dcf.core.documents.parking import ACCOUNT_NAME
 from dcf.core.documents.usage import read_report
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.accounts import model
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _SHOW: Final = "dcf.cli.features.usage"
 
 AccountName = Annotated[
-    str, Argument(means="Name of the account.", example="anthropic-1", pattern=f"^{model.NAME}$", plain=True)
+    str, Argument(means="Name of the account.", example="anthropic-1", pattern=f"^{ACCOUNT_NAME}$", plain=True)
 ]
 ReservationId = Annotated[
     str,

@@ -9,7 +9,6 @@ from typing import Final
 
 from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.listing.sweep_results import Trouble
-from dcf.features.accounts.showing import Signs
 from dcf.features.health.facts import PlatformTrouble
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
@@ -42,6 +41,24 @@ class Telling:
 
 
 NOT_TOLD: Final = Telling()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class LimitSign:
+    """The limit of a parked state as its account has it: the words of the reporter, and the order of waiting.
+
+    `ahead` states become ready before this one, of `waiting` states in all.
+    """
+
+    reason: str = ""
+    ahead: int = 0
+    waiting: int = 0
+
+
+NO_SIGN: Final = LimitSign()
+
+Signs = Mapping[tuple[str, int], LimitSign]
+"""Signs by account and the time until which a state is parked."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

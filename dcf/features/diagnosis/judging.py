@@ -11,10 +11,10 @@ from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.leasing.blockers import Blocker
 from dcf.core.leasing.stuck import is_stuck
 from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.extensions import EXPLANATIONS, first_finding
 from dcf.features.diagnosis.facts import NAMED, NOT_TOLD, Facts, listed, moment, ready_since, text
 from dcf.features.diagnosis.model import Cause, RunFinding
 from dcf.features.diagnosis.states import about_state
-from dcf.features.questions.explaining import first_open
 from dcf.values.instants import from_text, to_text
 from dcf.values.records import replace
 
@@ -44,6 +44,14 @@ def explain_state(facts: Facts, path: str, before: Iterable[str]) -> tuple[RunFi
         finding for finding in _about_states(facts) if finding.state is not None and _leads(finding.state, leading)
     ]
     return () if not roots else (_waiting(path, [*_grouped(roots)]),)
+
+
+def with_child(finding: RunFinding, why: str | None) -> RunFinding:
+    """Return a finding on a child run with what holds up that run. Where the child is stuck, it is listed itself."""
+    if why is None:
+        return finding
+    sentence = f"{finding.sentence} There: {why}"
+    return replace(finding, sentence=sentence, evidence={**finding.evidence, "child_finding": why})
 
 
 def _leads(root: str, leading: set[str]) -> bool:
@@ -211,7 +219,9 @@ def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa
     limits = [at for at in (doc.deadline, doc.heartbeat_due) if at is not None and at <= facts.now]
     if limits:
         return min(limits)
-    if doc.lease.is_live(facts.now) or doc.waits_outside or first_open(doc, facts.now) is not None:
+    if doc.lease.is_live(facts.now) or doc.waits_outside:
+        return None
+    if first_finding(EXPLANATIONS.asking, path, doc, facts) is not None:
         return None
     if doc.kind is not None:
         return facts.due.get(path, facts.now)

@@ -22,12 +22,10 @@ from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.leasing.blockers import word_of
 from dcf.core.leasing.rearming import is_listed
 from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
-from dcf.features.accounts.showing import Signs
-from dcf.features.diagnosis.facts import PATIENCE, Facts, Telling
-from dcf.features.diagnosis.judging import diagnose, explain_state
+from dcf.features.diagnosis.facts import PATIENCE, Facts, Signs, Telling
+from dcf.features.diagnosis.judging import diagnose, explain_state, with_child
 from dcf.features.diagnosis.model import Cause, RunFinding
 from dcf.features.diagnosis.storage import MOST, RunSigns, RunSignsReader
-from dcf.features.external.explaining import with_child
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.events.notified import Told
 from dcf.values.instants import SECOND

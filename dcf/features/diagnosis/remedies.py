@@ -4,12 +4,12 @@ Words in angle brackets are to be filled in by the caller. Each interface words 
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from dcf.asl.state_paths import name_of
+from dcf.asl.tasks.askees import Askees
 from dcf.features.diagnosis.model import Remedy
-from dcf.features.people.model import Asking
 from dcf.values.json_text import Json
 
 _AGENT = "<agent>"
@@ -145,11 +145,11 @@ def send(run: str, signal: str) -> Remedy:
     )
 
 
-def answer(run: str, state: str, epoch: int, asking: Asking) -> Remedy:
+def answer(run: str, state: str, epoch: int, to: Askees, choices: Sequence[str]) -> Remedy:
     """Answer a human task, in the visit that was seen."""
-    person = next(iter(asking.to.people), "<name>")
-    group: dict[str, Json] = {} if asking.to.people else {"group": next(iter(asking.to.groups), "<group>")}
-    choice = next(iter(asking.choices), "approve")
+    person = next(iter(to.people), "<name>")
+    group: dict[str, Json] = {} if to.people else {"group": next(iter(to.groups), "<group>")}
+    choice = next(iter(choices), "approve")
     return Remedy(
         sentence="One of them answers; `list_human_tasks` shows what is asked, and the choices.",
         tool="answer_human_task",

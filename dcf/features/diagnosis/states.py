@@ -6,14 +6,10 @@ from typing import Final
 from dcf.core.documents.model import Lease, StateDoc
 from dcf.core.leasing.first_terms import is_short
 from dcf.core.leasing.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
-from dcf.features.accounts.explaining import about_limit
 from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.extensions import EXPLANATIONS, first_finding
 from dcf.features.diagnosis.facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
-from dcf.features.external.explaining import about_outside
-from dcf.features.gates.explaining import about_gates
-from dcf.features.gates.model import submission_of
-from dcf.features.questions.explaining import about_question, first_open
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -28,12 +24,9 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     if path in facts.untimed:
         return _untimed(path, doc, facts)
     is_later = doc.not_before is not None and doc.not_before > now
-    submission = submission_of(doc) if doc.is_judged else None
-    if submission is not None:
-        return about_gates(path, doc, submission, facts)
-    question = first_open(doc, now)
-    if question is not None:
-        return about_question(path, doc, question, facts)
+    finding = first_finding(EXPLANATIONS.asking, path, doc, facts)
+    if finding is not None:
+        return finding
     if doc.lease.is_live(now):
         return _held(path, doc, facts)
     if _keeps_failing(doc, facts):
@@ -41,7 +34,7 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     if is_later:
         return _due_later(path, doc, facts)
     if doc.waits_outside:
-        return about_outside(path, doc, facts)
+        return first_finding(EXPLANATIONS.outside, path, doc, facts)
     if doc.kind is not None:
         return None  # the clock, or the process that committed, is about to take it further
     if doc.lease.token is not None:
@@ -140,9 +133,9 @@ def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
 
 def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     assert doc.not_before is not None, "asked before"
-    limit = doc.limit(facts.now)
-    if limit is not None:
-        return about_limit(path, doc, limit, facts)
+    finding = first_finding(EXPLANATIONS.parking, path, doc, facts)
+    if finding is not None:
+        return finding
     is_retry = doc.retries > 0 or doc.last_error is not None
     error = f" after {doc.last_error}" if doc.last_error else ""
     next_step = f"is tried again{error}" if is_retry else "goes on"

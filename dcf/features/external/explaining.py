@@ -1,13 +1,13 @@
 """Says of a Task that waits for something outside of dcf what it waits for, since when and until when. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from dcf.core.completing.waiting_refusals import AWAITED
 from dcf.core.documents.model import StateDoc
 from dcf.features.children.model import child_id
 from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.extensions import ExplainOffer
 from dcf.features.diagnosis.facts import Facts, moment, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
 from dcf.features.people.model import Asking, asking_of
@@ -62,7 +62,7 @@ def _about_people(path: str, doc: StateDoc, task: Asking, facts: Facts) -> RunFi
     return RunFinding(
         cause=Cause.WAITING_FOR_PERSON,
         sentence=f"State '{path}' waits for {whom(task)} since {moment(task.since)}{until}{then}: '{task.title}'.",
-        remedy=remedies.answer(facts.workflow_id, path, doc.lease.epoch, task),
+        remedy=remedies.answer(facts.workflow_id, path, doc.lease.epoch, task.to, task.choices),
         stuck=False,
         state=path,
         since=task.since,
@@ -76,14 +76,6 @@ def _about_people(path: str, doc: StateDoc, task: Asking, facts: Facts) -> RunFi
     )
 
 
-def with_child(finding: RunFinding, why: str | None) -> RunFinding:
-    """Return a finding on a child run with what holds up that run. Where the child is stuck, it is listed itself."""
-    if why is None:
-        return finding
-    sentence = f"{finding.sentence} There: {why}"
-    return replace(finding, sentence=sentence, evidence={**finding.evidence, "child_finding": why})
-
-
 def _about(path: str, doc: StateDoc, facts: Facts) -> dict[str, Json]:
     """Return which signal or which run it is."""
     if doc.kind == "Child":
@@ -95,3 +87,6 @@ def _about(path: str, doc: StateDoc, facts: Facts) -> dict[str, Json]:
 
 def _which(about: Mapping[str, Json]) -> str:
     return "".join(f" '{name}'" for name in about.values())
+
+
+OFFER: Final = ExplainOffer(outside=about_outside)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from dcf.asl.briefs import Instructions
+from dcf.asl.tasks.askees import Askees
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.kinds import GATE
@@ -20,7 +21,6 @@ from dcf.features.gates.gate import Gate
 from dcf.features.gates.model import RECORDS, GateRecord, GateVerdict, OpenGate, Submission, open_gates
 from dcf.features.journal.model import LONGEST_KEY
 from dcf.features.journal.writing import open_issue
-from dcf.features.people.description import Askees
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length, without_nulls

@@ -1,14 +1,23 @@
 """Says of a state whose output is judged which verdicts it waits for, and of whom. Pure."""
 
+from typing import Final
+
 from dcf.core.documents.model import StateDoc
 from dcf.features.diagnosis import remedies
+from dcf.features.diagnosis.extensions import ExplainOffer
 from dcf.features.diagnosis.facts import Facts, moment, text
 from dcf.features.diagnosis.model import Cause, RunFinding
-from dcf.features.gates.model import Submission
+from dcf.features.gates.model import submission_of
 
 
-def about_gates(path: str, doc: StateDoc, gated: Submission, facts: Facts) -> RunFinding:
-    """Return the verdicts that the state waits for. That is not stuck: a reviewer may take its time."""
+def about_gates(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
+    """Return the verdicts that the state waits for, if its output is judged.
+
+    That is not stuck: a reviewer may take its time.
+    """
+    gated = submission_of(doc) if doc.is_judged else None
+    if gated is None:
+        return None
     named = ", ".join(f"gate '{open_gate.name}' (by {open_gate.whom})" for open_gate in gated.open)
     since = min((open_gate.since for open_gate in gated.open), default=doc.started_at or doc.lease.epoch)
     waiting = [
@@ -35,3 +44,6 @@ def about_gates(path: str, doc: StateDoc, gated: Submission, facts: Facts) -> Ru
             "deadline": text(doc.deadline),
         },
     )
+
+
+OFFER: Final = ExplainOffer(asking=about_gates)

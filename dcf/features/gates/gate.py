@@ -7,7 +7,7 @@ agent (`review`) or by a person (`person`).
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-from dcf.features.people.description import Askees
+from dcf.asl.tasks.askees import Askees
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import json_method
 from dcf.values.records import record

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import ClassVar, Final, TypeAlias
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parts import Part, every_name
-from dcf.features.people.description import Askees
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import RecordCodec, json_method

@@ -9,11 +9,11 @@ from typing import Any, Final
 from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.fields import DefinitionFields, kind
+from dcf.asl.tasks.askees import read_askees
 from dcf.asl.tasks.extensions import LanguageOffer, TaskField
 from dcf.asl.tasks.gates import GATES
 from dcf.errors import InvalidArgument
 from dcf.features.gates.gate import KINDS, THENS, Gate
-from dcf.features.people.description import read_askees
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip

@@ -5,7 +5,7 @@ keys. While Redis does not answer, no key can be looked up: a caller with a key 
 there only if the process counts (`dcf serve --metrics`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -19,8 +19,6 @@ from dcf import metrics
 from dcf.application.application import Application
 from dcf.core.access.model import NOBODY, Caller
 from dcf.errors import DcfError, RateLimited
-from dcf.features.accounts.showing import AccountView
-from dcf.features.diagnosis.stuck_causes import StuckCauses
 from dcf.features.health.gauges import Gauges
 from dcf.metrics import MOST_ACCOUNTS, Family, Meters, MetricValues
 from dcf.verbs.authentication import METRICS_PATH, WhoCalls, could_not_look_up
@@ -85,13 +83,12 @@ class AllMetrics:
     def __init__(self, application: Application, counted: Meters) -> None:
         self._application = application
         self._counted = counted
-        self._causes = StuckCauses(application.run_list, application.diagnosis)
 
     def read(self) -> list[MetricValues]:
         """Return all of it; that Redis does not answer is a part of it."""
         try:
-            details = [*_values_of(self._application.gauges.read()), _by_name(CAUSES, self._causes.counts())]
-            details += _of_accounts(*self._application.accounts.first(MOST_ACCOUNTS))
+            of_all, causes = self._application.gauges.read(), self._application.stuck_causes.counts()
+            details = [*_values_of(of_all), _by_name(CAUSES, causes), *_of_accounts(self._application)]
         except DcfError:
             details = [_single(UP, 0)]
         return [*details, *self._counted.read()]
@@ -143,8 +140,9 @@ def _values_of(gauges: Gauges) -> list[MetricValues]:
     return [*several, *(_single(family, value) for family, value in single.items())]
 
 
-def _of_accounts(now: int, views: Sequence[AccountView]) -> list[MetricValues]:
-    """Return the gauges of these accounts."""
+def _of_accounts(application: Application) -> list[MetricValues]:
+    """Return the gauges of the first accounts."""
+    now, views = application.accounts.first(MOST_ACCOUNTS)
     return [
         MetricValues(ACCOUNT_IN_FLIGHT, {(view.name,): view.books.numbers.get("count", 0) for view in views}),
         MetricValues(ACCOUNT_OPEN, {(view.name,): int(view.is_open(now)) for view in views}),

@@ -12,7 +12,6 @@ from dcf.features.journal.query import JournalPage, JournalQuery
 from dcf.features.journal.refusals import UNKNOWN_ISSUE
 from dcf.features.journal.storage import JournalReader
 from dcf.features.journal.writing import AddEntry, EntryAdded, ResolveIssue
-from dcf.features.search.storage import RunTexts
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.operating import Operated, within_quota
 from dcf.runs.requests import run_request
@@ -24,10 +23,9 @@ _ALL = 1_000_000
 
 
 class Journal:
-    """The notes of agents and people of runs; `texts` reads the outputs of their states."""
+    """The notes of agents and people of runs."""
 
-    def __init__(self, plane: ControlPlane, reader: JournalReader, texts: RunTexts) -> None:
-        self.texts = texts
+    def __init__(self, plane: ControlPlane, reader: JournalReader) -> None:
         self._plane = plane
         self._reader = reader
 

@@ -1,6 +1,6 @@
-"""The kinds of refusals of a journal entry, or of resolving an issue.
+"""The kinds of refusals of a journal entry or a note, or of resolving an issue.
 
-The other refusals are in `core/documents/refusals.py` and `questions/refusals.py`.
+The other refusals are in `core/documents/refusals.py`.
 """
 
 from typing import Final
@@ -9,6 +9,11 @@ from dcf.core.leasing.blockers import MOST_BLOCKERS
 from dcf.features.journal.model import MOST_BYTES, MOST_ENTRIES
 from dcf.values.refusal import Refusal
 
+NO_PART: Final = Refusal.kind(
+    "no_part",
+    "'{agent_id}' neither plans this run nor is assigned in it.",
+    "Name the state that you work on in `state`, or let its planner or an operator leave the note.",
+)
 KEY_USED: Final = Refusal.kind(
     "conflict",
     "This key is that of entry '{entry.entry_id}' ({entry.kind}, {entry.at:time}) with other content.",

@@ -19,6 +19,7 @@ from dcf.core.leasing.lease import Renew, renew
 from dcf.core.lifecycle.blocking import block, has_room, unblock
 from dcf.errors import InvalidArgument
 from dcf.features.journal import refusals
+from dcf.features.journal.authors import check_text, has_part
 from dcf.features.journal.details import checked_details
 from dcf.features.journal.model import (
     ENTRIES,
@@ -37,8 +38,6 @@ from dcf.features.journal.model import (
     content_of,
     entry_id_of,
 )
-from dcf.features.questions import refusals as talk_refusals
-from dcf.features.questions.notes import check_text, has_part
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import fields_of, record, replace
@@ -218,7 +217,7 @@ def _why_not(snapshot: Snapshot, meta: Meta, wish: AddEntry) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
         return RUN_OVER.refuse(status=meta.status)
     if not (wish.is_operator or has_part(snapshot, meta, wish.agent, wish.state)):
-        return talk_refusals.NO_PART.refuse(agent_id=wish.agent)
+        return refusals.NO_PART.refuse(agent_id=wish.agent)
     if seen.count >= MOST_ENTRIES or seen.size >= MOST_BYTES:
         return refusals.JOURNAL_FULL.refuse()
     return refusals.TOO_MANY_BLOCKERS.refuse() if wish.blocks and not has_room(meta) else None

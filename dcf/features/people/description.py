@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
 from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
+from dcf.asl.tasks.askees import MOST_NAMES, Askees, askees_of
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json
@@ -27,46 +28,10 @@ REJECT: Final = "reject"
 _LONGEST_TITLE: Final = 200
 _LONGEST_TEXT: Final = 10_000
 _LONGEST_CHOICE: Final = 64
-_MOST_NAMES: Final = 100
 _MOST_CHOICES: Final = 20
 _LONGEST_WAIT_S: Final = 99_999_999
 
 Value = TypeVar("Value")
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Askees:
-    """Whom a task is for: persons (or agents) by id, and groups by name. Any one of them may answer."""
-
-    people: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The ids and names under which they are notified: a group has an inbox of its own name."""
-        return tuple(dict.fromkeys((*self.people, *self.groups)))
-
-    @property
-    def queues(self) -> tuple[str, ...]:
-        """The names of the lists of what waits for them, besides that of all and that of the run."""
-        return (*(f"person:{name}" for name in self.people), *(f"group:{name}" for name in self.groups))
-
-    @property
-    def listed(self) -> list[str | Mapping[str, str]]:
-        """As JSON: the people, and each group as an object."""
-        return [*self.people, *({"group": name} for name in self.groups)]
-
-    @property
-    def is_empty(self) -> bool:
-        """True if there is no person and no group."""
-        return not self.people and not self.groups
-
-    def plus(self, more: "Askees") -> "Askees":
-        """Return these and others, each once."""
-        return Askees(
-            people=tuple(dict.fromkeys((*self.people, *more.people))),
-            groups=tuple(dict.fromkeys((*self.groups, *more.groups))),
-        )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -176,30 +141,8 @@ def _contradictions(document: Mapping[str, Any], unknown: frozenset[str]) -> Ite
         yield "not_by", "everybody in to is also in not_by, so that no one may answer"
 
 
-def read_askees(value: Json, field: str) -> Askees:
-    """Read whom a question is for; raise InvalidArgument for anything else."""
-    try:
-        return _askees(value, field)
-    except ValueError as error:
-        raise InvalidArgument(f"{error}.", 'Name people: ["alice", {"group": "finance"}].') from None
-
-
 def _to(value: Json) -> dict[str, Any]:
-    return {"to": _askees(value, "to")}
-
-
-def _askees(value: Json, field: str) -> Askees:
-    named = value if isinstance(value, list) else [value]
-    if len(named) > _MOST_NAMES:
-        raise ValueError(f"{field} names more than {_MOST_NAMES}")
-    people = [check_id(person, f"a person in {field}") for person in named if isinstance(person, str)]
-    groups = [group["group"] for group in named if isinstance(group, dict) and group.keys() == {"group"}]
-    if len(people) + len(groups) != len(named) or not named or not all(isinstance(group, str) for group in groups):
-        raise ValueError(f'{field} must be the id of a person, {{"group": "name"}}, or an array of these')
-    return Askees(
-        people=tuple(dict.fromkeys(people)),
-        groups=tuple(dict.fromkeys(check_id(group, f"a group in {field}") for group in groups)),
-    )
+    return {"to": askees_of(value, "to")}
 
 
 def _title(value: Json) -> dict[str, Any]:
@@ -248,7 +191,7 @@ def _not_by(value: Json) -> dict[str, Any]:
     named = value if isinstance(value, list) else [value]
     people = [check_id(person, "a person in not_by") for person in named if isinstance(person, str)]
     demands = [demand for demand in named if demand == {"producers": True}]
-    if len(people) + len(demands) != len(named) or len(named) > _MOST_NAMES:
+    if len(people) + len(demands) != len(named) or len(named) > MOST_NAMES:
         raise ValueError('not_by must be the id of a person or agent, {"producers": true}, or an array of these')
     return {"not_by": tuple(dict.fromkeys(people)), "not_by_producers": bool(demands)}
 
@@ -261,7 +204,7 @@ def _escalate(value: Json) -> dict[str, Any]:
     after_s = value["after_s"]
     if not isinstance(after_s, int) or isinstance(after_s, bool) or not 0 < after_s <= _LONGEST_WAIT_S:
         raise ValueError(f"escalate.after_s must be a whole number from 1 to {_LONGEST_WAIT_S}")
-    return {"escalation": Escalation(after_s=after_s, to=_askees(value["to"], "escalate.to"))}
+    return {"escalation": Escalation(after_s=after_s, to=askees_of(value["to"], "escalate.to"))}
 
 
 def _default(value: Json) -> dict[str, Any]:

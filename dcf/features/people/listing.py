@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.documents.model import StateDoc
 from dcf.core.listing.cursors import parts_of_cursor
 from dcf.core.listing.waiting import WaitingPlace
 from dcf.errors import InvalidArgument
 from dcf.features.gates.model import OpenGate, submission_of
 from dcf.features.people.answering import waits_for_person
-from dcf.features.people.description import Askees, HumanTask
+from dcf.features.people.description import HumanTask
 from dcf.features.people.model import asking_of
 from dcf.features.questions.model import Question
 from dcf.values.instants import to_text

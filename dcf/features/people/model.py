@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from dcf.asl.steps import OpenTask
+from dcf.asl.tasks.askees import Askees
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
-from dcf.features.people.description import Askees, HumanTask
+from dcf.features.people.description import HumanTask
 from dcf.values.instants import SECOND, is_ahead
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import RecordCodec

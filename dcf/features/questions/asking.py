@@ -7,6 +7,7 @@ is given up (`unanswered`).
 
 from typing import Final
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.access.provenance import marked
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
@@ -18,11 +19,12 @@ from dcf.core.leasing.attention import latest_look
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, release
 from dcf.errors import InvalidArgument
-from dcf.features.people.description import Askees
+from dcf.features.journal.authors import check_text
 from dcf.features.questions import refusals
 from dcf.features.questions.model import (
     LONGEST_ANSWER,
     LONGEST_CHOICE,
+    LONGEST_TEXT,
     MOST_CHOICES,
     MOST_KEPT,
     MOST_OF_VISIT,
@@ -34,7 +36,6 @@ from dcf.features.questions.model import (
     opened,
     questioned_of,
 )
-from dcf.features.questions.notes import check_text
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, without_nulls
 from dcf.values.record_json.codec import RecordCodec
@@ -61,7 +62,7 @@ class Ask:
     timeout_s: int = DEFAULT_WAIT_S
 
     def __post_init__(self) -> None:
-        check_text(self.text, "question")
+        check_text(self.text, "question", LONGEST_TEXT)
         if len(self.choices) > MOST_CHOICES or any(not 0 < len(choice) <= LONGEST_CHOICE for choice in self.choices):
             raise InvalidArgument(
                 f"choices has more than {MOST_CHOICES} texts, or one is empty or over {LONGEST_CHOICE} characters.",

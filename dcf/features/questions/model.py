@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import ClassVar, Final
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parts import Part, every_name, last
-from dcf.features.people.description import Askees
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace

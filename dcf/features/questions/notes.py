@@ -9,9 +9,9 @@ from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind, notice_about
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import RUN_OVER
-from dcf.core.documents.stored_values import object_of
-from dcf.errors import InvalidArgument
+from dcf.features.journal.authors import check_text, has_part
 from dcf.features.journal.model import ENTRIES, UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
+from dcf.features.journal.refusals import NO_PART
 from dcf.features.questions import refusals
 from dcf.features.questions.model import LONGEST_TEXT, MOST_NOTES, NO_TALK, TALK
 from dcf.values.json_text import Json
@@ -29,20 +29,11 @@ class Note:
     is_operator: bool = False
 
     def __post_init__(self) -> None:
-        check_text(self.text, "text")
+        check_text(self.text, "text", LONGEST_TEXT)
 
     def arguments(self) -> dict[str, Json]:
         """Return what is said, for its fingerprint."""
         return {"text": self.text, "by": self.by, "state": self.state}
-
-
-def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
-    """Return the text; raise InvalidArgument if it is empty or too long."""
-    if not text.strip():
-        raise InvalidArgument(f"{name} is empty.", f"Say something in {name}.")
-    if len(text) > longest:
-        raise InvalidArgument(f"{name} has more than {longest} characters.", "Shorten it.")
-    return text
 
 
 @decided_once
@@ -89,24 +80,9 @@ def _why_not(snapshot: Snapshot, meta: Meta, note: Note) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
         return RUN_OVER.refuse(status=meta.status)
     if not (note.is_operator or has_part(snapshot, meta, note.by, note.state)):
-        return refusals.NO_PART.refuse(agent_id=note.by)
+        return NO_PART.refuse(agent_id=note.by)
     talk = snapshot.part(TALK) or NO_TALK
     return refusals.TOO_MANY_NOTES.refuse() if talk.notes >= MOST_NOTES else None
-
-
-def has_part(snapshot: Snapshot, meta: Meta, agent_id: str, state: str | None) -> bool:
-    """Return True if the agent plans the run, is assigned in it, or may take or holds the state that it names.
-
-    The whole meta document must have been read, and the assignment of the state.
-    """
-    agents = object_of((snapshot.meta_document or {}).get("agents"))
-    pools = (pool if isinstance(pool, list) else [pool] for pool in agents.values())
-    if agent_id == meta.planner_agent_id or any(agent_id in pool for pool in pools):
-        return True
-    if state is None:
-        return False
-    doc = snapshot.states.get(state)
-    return meta.may_take(state, agent_id) or (doc is not None and doc.lease.owner_agent_id == agent_id)
 
 
 def _notice(note: Note, number: int, now: int) -> Notice:

@@ -1,6 +1,7 @@
 """The kinds of refusals of a note, a question, an answer or a correction.
 
-A result is corrected until it is used. The other refusals are in `core/documents/refusals.py`.
+A result is corrected until it is used. The other refusals are in `core/documents/refusals.py`; a note shares one with
+the journal (`features/journal/refusals.py`).
 """
 
 from typing import Final
@@ -10,11 +11,6 @@ from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT
 from dcf.values.refusal import Refusal
 
 _RERUN = "A later result replaces it: `rerun` begins again from a state, `resolve_state` ends an open one."
-NO_PART: Final = Refusal.kind(
-    "no_part",
-    "'{agent_id}' neither plans this run nor is assigned in it.",
-    "Name the state that you work on in `state`, or let its planner or an operator leave the note.",
-)
 TOO_MANY_NOTES: Final = Refusal.kind(
     "too_many",
     f"The run has {MOST_NOTES} notes, and takes no more.",

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from dcf.asl.tasks.askees import read_askees
 from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.features.people.description import read_askees
 from dcf.features.questions.asking import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.features.questions.model import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.features.questions.notes import Note

@@ -30,6 +30,7 @@ from dcf.features.search.ranking import (
     snippet,
     unit_hit,
 )
+from dcf.features.search.storage import RunTexts
 from dcf.runs.views.lists import RunList
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -66,12 +67,14 @@ class Searching:
         knowledge: Knowledge,
         catalogue: DefinitionCatalogue,
         project_files: ProjectFiles,
+        texts: RunTexts,
     ) -> None:
         self._run_list = run_list
         self._journal = journal
         self._knowledge = knowledge
         self._catalogue = catalogue
         self._project_files = project_files
+        self._texts = texts
 
     def search(self, request: SearchRequest) -> SearchResults:
         """Return the best results. No text is an error; a text without a word has no results."""
@@ -96,17 +99,17 @@ class Searching:
                 whole = [self._entries(run, query, pages, hits) for run in runs]
                 covered["whole_journals"] = all(whole)
             if Corpus.ARTIFACT in request.corpora:
-                artifacts = self._journal.texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
+                artifacts = self._texts.artifacts(runs, _ARTIFACTS if request.run is None else MOST_ARTIFACTS)
                 hits += [
                     hit for run, artifact in artifacts.texts if (hit := artifact_hit(run, artifact, query)) is not None
                 ]
                 covered["all_artifacts"] = artifacts.is_complete
             if Corpus.OUTPUT in request.corpora:
-                outputs = self._journal.texts.outputs(runs)
+                outputs = self._texts.outputs(runs)
                 hits += [hit for output in outputs.texts if (hit := output_hit(output, query)) is not None]
                 covered["whole_outputs"] = outputs.is_complete
         if Corpus.UNIT in request.corpora:
-            units = self._journal.texts.units(self._open_runs(request, runs))
+            units = self._texts.units(self._open_runs(request, runs))
             hits += [hit for run, unit in units.texts if (hit := unit_hit(run, unit, query)) is not None]
             covered["all_units"] = units.is_complete
         return SearchResults(hits=tuple(ranked(hits, request.limit)), covered=covered)

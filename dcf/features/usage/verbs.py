@@ -5,12 +5,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from dcf.core.documents.parking import ACCOUNT_NAME
 from dcf.core.documents.usage import UsageReport, read_budget_change, read_report
 from dcf.core.documents.usage_sums import added, has_tree, sums_of_tree, sums_shown
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.core.listing.runs import read_cursor
 from dcf.errors import Forbidden, InvalidArgument
-from dcf.features.accounts.model import NAME
 from dcf.features.usage.periods import days_between
 from dcf.features.usage.records import GivenBudget, ReadSums
 from dcf.values.instants import SECOND, to_text
@@ -77,7 +77,7 @@ def read_usage(
     agent_id: Annotated[OtherAgentId | None, Argument(means="Or an agent.", option="--agent")] = None,
     project: Annotated[ProjectId | None, Argument(means="Or a project.", of_context=False)] = None,
     account: Annotated[
-        str | None, Argument(means="Or an account.", pattern=f"^{NAME}$", plain=True, listed=False)
+        str | None, Argument(means="Or an account.", pattern=f"^{ACCOUNT_NAME}$", plain=True, listed=False)
     ] = None,
     since: Annotated[
         str | None,

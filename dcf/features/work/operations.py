@@ -12,8 +12,6 @@ from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, WriteSet
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import NotFound
-from dcf.features.usage.operations import Usages
-from dcf.features.usage.storage import UsageBooks
 from dcf.features.work.area_storage import AreaBook
 from dcf.features.work.areas import Occupied, areas_of, event_data, overlaps, warnings_of
 from dcf.features.work.askers import Asker, Handed
@@ -25,9 +23,7 @@ from dcf.features.work.search_storage import FoundState
 from dcf.features.work.storage import WorkList
 from dcf.jitter import JITTER
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.views.lists import RunList
 from dcf.store.connection.connections import Connections
-from dcf.store.lists.pages import Catalog
 from dcf.values.digest import fingerprint
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
@@ -86,19 +82,13 @@ class Areas:
 
 
 class WorkFinding:
-    """Finds and claims work across runs. `usages` has what it used up, `areas` where it is done.
+    """Finds and claims work across runs. `areas` has where it is done, `handed` what calls were given."""
 
-    `handed` has what calls were given.
-    """
-
-    def __init__(
-        self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks, areas: AreaBook, runs: RunList
-    ) -> None:
+    def __init__(self, plane: ControlPlane, work: WorkList, handed: HandedOut, areas: AreaBook) -> None:
         self._plane = plane
         self._work = work
         self._left_at: dict[WorkQuery, WorkPlace | None] = {}
         self.handed = handed
-        self.usages = Usages(plane, books, runs)
         self.areas = Areas(plane, areas)
 
     def find_work(self, query: WorkQuery) -> WorkPage:
@@ -232,5 +222,4 @@ class WorkFinding:
 
 def open_work(plane: ControlPlane, connections: Connections) -> WorkFinding:
     """Return what finds work in one Redis."""
-    books = UsageBooks(connections), AreaBook(connections)
-    return WorkFinding(plane, WorkList(connections), HandedOut(connections), *books, RunList(Catalog(connections)))
+    return WorkFinding(plane, WorkList(connections), HandedOut(connections), AreaBook(connections))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from dcf.core.access.model import Scope
 from dcf.core.documents.answers import Leased, NothingReady, StateRefusal, Updated
 from dcf.core.documents.codec import write_lease
+from dcf.core.documents.parking import ACCOUNT_NAME
 from dcf.core.documents.refusals import NOTHING_READY
 from dcf.core.leasing import lease
 from dcf.core.leasing.parking import excuse_of
 from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
-from dcf.features.accounts.model import NAME as ACCOUNT_NAME
 from dcf.features.work.askers import Asker, Handed
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.completing.progress import update
 from dcf.core.completing.updates import Update
 from dcf.core.documents.codec import (
@@ -21,7 +22,6 @@ from dcf.core.documents.codec import (
 )
 from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus, ScopeBounds, StateDoc, Status
 from dcf.core.lifecycle.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
-from dcf.features.people.description import Askees
 from dcf.features.people.model import Asking
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import dump, load

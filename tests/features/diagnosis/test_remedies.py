@@ -8,13 +8,12 @@ from typing import Final
 import typer.main
 from typer.core import TyperGroup
 
+from dcf.asl.tasks.askees import Askees
 from dcf.cli.app import app
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.model import Remedy
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.writing import AddEntry
-from dcf.features.people.description import Askees
-from dcf.features.people.model import Asking
 from dcf.tools.mcp import selection as profiles  # noqa: F401 - importing it registers all tools
 from dcf.verbs.registry import TOOLS
 from tests.cli.conftest import Dcf
@@ -33,14 +32,14 @@ from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.world import World
 
-ASKED: Final = Asking(to=Askees(people=("alice",)), title="Pay?", since=0, choices=("approve", "reject"))
 GIVEN: Final = {
     "run": "order-42",
     "state": "Each/17/It's done",
     "epoch": 1_790_000_000_000_000,
     "agent_id": "a-1",
     "advice": "Free memory.",
-    "asking": ASKED,
+    "to": Askees(people=("alice",)),
+    "choices": ("approve", "reject"),
     "question_id": "q1",
     "signal": "It's paid",
     "issue": "j0123456789abcdef",

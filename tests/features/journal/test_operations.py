@@ -154,7 +154,7 @@ def test_of_two_calls_with_one_key_at_once_one_counts_and_the_other_hears_so(rea
     slow = ControlPlane(
         RunStore(real.connections, before_commit=Meanwhile(lambda: first.append(added(real, run)))), real.index
     )
-    late = Journal(slow, JournalReader(real.connections), real.journal.texts).add_journal_entry(run, wish(text=text))
+    late = Journal(slow, JournalReader(real.connections)).add_journal_entry(run, wish(text=text))
     (entry,) = page(real, run).entries
     assert entry == first[0].entry
     if text == entry.text:
@@ -169,7 +169,7 @@ def test_the_times_of_entries_grow_in_the_order_in_which_they_are_written(real: 
     slow = ControlPlane(
         RunStore(real.connections, before_commit=Meanwhile(lambda: first.append(added(real, run, "k2")))), real.index
     )
-    late = Journal(slow, JournalReader(real.connections), real.journal.texts).add_journal_entry(run, wish())
+    late = Journal(slow, JournalReader(real.connections)).add_journal_entry(run, wish())
     assert isinstance(late, EntryAdded)
     assert late.entry.place > first[0].entry.place
     assert [entry.entry_id for entry in page(real, run, cursor=first[0].entry.place, oldest_first=True).entries] == [

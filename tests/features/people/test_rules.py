@@ -4,8 +4,9 @@ import pytest
 
 from dcf.asl.expressions.query_templates import Compiler
 from dcf.asl.expressions.templates import compile_template
+from dcf.asl.tasks.askees import Askees
 from dcf.errors import StateError
-from dcf.features.people.description import INVALID, Askees, TaskChoice, flaws_of, read_human_task
+from dcf.features.people.description import INVALID, TaskChoice, flaws_of, read_human_task
 from dcf.values.json_text import Json
 from tests.support.tables import rows
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.tasks.askees import Askees
 from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.operations import RunAnswer
@@ -11,7 +12,6 @@ from dcf.core.leasing.lease import Acquire
 from dcf.errors import InvalidArgument
 from dcf.features.diagnosis.model import Cause
 from dcf.features.people import keys as people_keys
-from dcf.features.people.description import Askees
 from dcf.features.people.listing import HumanTaskQuery
 from dcf.features.questions.asking import Ask, QuestionAnswer
 from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, NO_TALK, Questions, write_talk

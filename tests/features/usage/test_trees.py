@@ -263,6 +263,6 @@ def test_children_are_listed_with_all_that_is_below_them(real: World) -> None:
     page = real.usages.of_children(head, None)
     assert {run: sums["tokens_in"] for run, sums in page.sums.items()} == {child: 140}
     assert page.next_cursor is None
-    rows = real.work.usages._runs.list_runs(RunQuery(limit=10, parent=child)).rows
+    rows = real.usages._runs.list_runs(RunQuery(limit=10, parent=child)).rows
     assert [row.as_json()["usage"]["tokens_in"] for row in rows] == [70]
     assert real.ask("HGET", RunKeys(head).usage, "tree:reports") == b"2"
