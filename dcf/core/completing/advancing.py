@@ -45,14 +45,14 @@ def take(
     """Record an advance and the advances that failed items of Maps cause; return More if something was not read."""
     pending = deque([advance])
     while pending:
-        popleft = pending.popleft()
-        more = missing(snapshot, state, popleft)
+        current = pending.popleft()
+        more = missing(snapshot, state, current)
         if more is not None:
             return more
-        step.apply(popleft, claimant)
+        step.apply(current, claimant)
         pending += [
-            _bear(step, snapshot, failed, definition, context)
-            for failed in popleft.steps
+            _close_or_continue(step, snapshot, failed, definition, context)
+            for failed in current.steps
             if isinstance(failed, BranchFailed) and _is_counted(step, snapshot, failed)
         ]
     if snapshot.void or step.remaining.closed:
@@ -79,7 +79,7 @@ def _is_counted(step: Transition, snapshot: Snapshot, failed: BranchFailed) -> b
     return owner in snapshot.states and owner not in step.remaining.closed and owner not in step.writes.opened
 
 
-def _bear(
+def _close_or_continue(
     step: Transition, snapshot: Snapshot, failed: BranchFailed, definition: Definition, context: Mapping[str, Json]
 ) -> Advance:
     """Close the Map if one item too many has failed, otherwise open its next item.

@@ -61,8 +61,8 @@ def is_checkpoint(unit: RunUnit) -> bool:
 
 def number_of(group: str) -> int:
     """Return the number of the phase whose group this is; 0 for any other group."""
-    removeprefix = group.removeprefix(_PHASE)
-    return int(removeprefix) if group.startswith(_PHASE) and removeprefix.isascii() and removeprefix.isdigit() else 0
+    number = group.removeprefix(_PHASE)
+    return int(number) if group.startswith(_PHASE) and number.isascii() and number.isdigit() else 0
 
 
 def is_parallel(notes: Notes) -> bool:

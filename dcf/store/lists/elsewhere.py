@@ -94,7 +94,7 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
     seen: list[dict[str, Json]] = [{} for _ in scripts]
     for _ in range(_MOST_ROUNDS):
         left = [at for at in range(len(scripts)) if at not in replies]
-        answers = connections.send(*(_with(scripts[at], seen[at]) for at in left)) if left else []
+        answers = connections.send(*(_with_values(scripts[at], seen[at]) for at in left)) if left else []
         questions: list[tuple[int, str, Command]] = []
         for at, answer in zip(left, answers, strict=True):
             if isinstance(answer, list) and answer[:1] == [_UNSEEN]:
@@ -120,7 +120,8 @@ def _in_form(form: DocumentForm, command: Command) -> Command:
     return (name, form.script(str(text)), *rest)
 
 
-def _with(script: Command, seen: dict[str, Json]) -> Command:
+def _with_values(script: Command, seen: dict[str, Json]) -> Command:
+    """Return a script that asked for keys of other slots with their values; any other command as it is."""
     if script[0] != "EVAL" or not str(script[1]).startswith(LOOK):
         return script
     name, text, *rest = script

@@ -39,7 +39,7 @@ def without_open_states(
     runs = [document.run for key in names if (document := document_of(key)) is not None and document.kind == "meta"]
     stuck = [place_of(keys.STUCK, run.workflow_id, shards) for run in runs]
     # Timers are counted before and after the document is read: a run that ends or begins meanwhile is not judged.
-    reads = [command for run, index in zip(runs, stuck, strict=True) for command in _commands(form, run, index)]
+    reads = [command for run, index in zip(runs, stuck, strict=True) for command in _between_counts(form, run, index)]
     replies = iter(exchange(connection, reads) if reads else [])
     silent = [
         _read(form, run, index, [next(replies) for _ in range(4)]) for run, index in zip(runs, stuck, strict=True)
@@ -53,7 +53,8 @@ def _has_open(form: DocumentForm, run: "_RunWithoutTimers", connection: Connecti
     return any(is_open_state(form, reply) for reply in (exchange(connection, reads) if reads else ()))
 
 
-def _commands(form: DocumentForm, run: RunKeys, stuck: str) -> Iterator[Command]:
+def _between_counts(form: DocumentForm, run: RunKeys, stuck: str) -> Iterator[Command]:
+    """Yield the commands that read how a run is listed and its meta document, and count its timers before and after."""
     yield ("ZSCORE", stuck, run.workflow_id)
     yield ("ZCARD", run.timers)
     yield form.members(run.meta, _FIELDS)

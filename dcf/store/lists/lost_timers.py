@@ -29,7 +29,7 @@ def without_timers(names: Sequence[str], form: DocumentForm, connection: Connect
     live = [state for state in states if state.run.meta in running]
     # A timer is looked for before and after the document is read: a state that is entered or ends meanwhile has it in
     # one of the two.
-    commands = [command for state in live for command in _commands(form, state)]
+    commands = [command for state in live for command in _between_timers(form, state)]
     replies = iter(exchange(connection, commands) if commands else [])
     read = [(state, next(replies), next(replies), next(replies)) for state in live]
     return tuple(
@@ -45,7 +45,8 @@ def without_timers(names: Sequence[str], form: DocumentForm, connection: Connect
     )
 
 
-def _commands(form: DocumentForm, document: RunDocument) -> tuple[Command, ...]:
+def _between_timers(form: DocumentForm, document: RunDocument) -> tuple[Command, ...]:
+    """Return the commands that read the document of a state, and its timer before and after."""
     path = document.state or ""
     timer: Command = ("ZSCORE", document.run.timers, encode_state(path))
     return timer, form.read(document.run.state(path)), timer
