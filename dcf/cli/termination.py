@@ -13,7 +13,8 @@ from typing import NoReturn
 
 from dcf.cli import exit_codes
 
-_AGAIN_S = 0.01
+_AGAIN_S = 0.1
+"""The hook must have returned by then, also on a busy machine: an exception that is raised in the hook is dropped too."""
 
 
 def end_on_sigterm() -> None:
