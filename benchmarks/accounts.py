@@ -16,7 +16,7 @@ from dcf.settings.process import Settings
 
 _ROUNDS: Final = 1000
 _LIMITS: Final = {"in_flight": 1000, "rpm": 10**6, "tpm": 10**9, "day_tokens": 10**12, "day_nanos": 10**15}
-_USED: Final = ("2000", "100", "1000000", "EUR")
+_USED: Final = ("2000", "100", "0", "0", "1000000", "EUR")
 
 
 class Site:

@@ -14,7 +14,7 @@ from typing import NoReturn
 from dcf.cli import exit_codes
 
 _AGAIN_S = 0.1
-"""The hook must have returned by then, also on a busy machine: an exception that is raised in the hook is dropped too."""
+"""The hook must have returned by then, also on a busy machine: an exception that is raised in it is dropped too."""
 
 
 def end_on_sigterm() -> None:
