@@ -21,7 +21,7 @@ CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "people": ("syntax", "capability", "run_offers", "verbs"),
     "questions": ("capability", "explaining", "run_offers", "verbs", "correction_verbs"),
     "growing": ("capability", "run_offers", "verbs"),
-    "accounts": ("explaining", "run_offers", "verbs", "turn_verbs"),
+    "accounts": ("billing_operations", "explaining", "run_offers", "verbs", "turn_verbs"),
     "gates": ("syntax", "capability", "explaining", "run_offers", "verbs", "override_verbs"),
     "diagnosis": ("verbs",),
     "health": ("verbs",),

@@ -3,10 +3,9 @@
 Every process that reads or writes runs, or delivers notifications, imports this module before its first call.
 """
 
-from dcf.features.accounts.billing_operations import AccountBills
 from dcf.features.installed import offers
-from dcf.features.usage.bill_storage import BILLS
+from dcf.features.usage.bill_storage import BILLS, BillOffer
 from dcf.runs.offers import RunOffer, install
 
 install(offers("run_offers", RunOffer))
-BILLS.install(AccountBills)
+BILLS.install(offers("billing_operations", BillOffer))

@@ -7,7 +7,7 @@ from typing import Final
 
 from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.parking import Closure, Parked
+from dcf.core.documents.parking import CLOSING, Closure, Parked
 from dcf.values.instants import seconds, to_text
 from dcf.values.refusal import Refusal
 
@@ -26,15 +26,12 @@ _OF_ACCOUNT: Final = {
     "wait": "Account {account} has no room for another turn; the next attempt is at {until}",
 }
 
-_REPORTED: Final = frozenset({"limit", "guess", "spent"})
-"""Kinds of limits of an account that somebody reported. The others follow from its own limits."""
-
 
 def limit_words(met: Parked | Closure, rest: str, reason: str | None = None) -> str:
     """Return the limit as a sentence: its account or agent, its end and in what time that is, who reported it."""
     kinds, by = (_OF_AGENT if met.account is None else _OF_ACCOUNT), met.by or "an agent"
     words = kinds.get(met.kind, kinds["guess"]).format(by=by, account=met.account, until=f"{to_text(met.until)[:19]}Z")
-    is_reported = met.account is not None and met.kind in _REPORTED
+    is_reported = met.account is not None and met.kind in CLOSING  # the others follow from the account's own limits
     source = f" ({reason or 'usage limit'}, reported by {by})" if is_reported else ""
     return f"{words}, in {rest}{source}."
 

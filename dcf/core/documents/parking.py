@@ -6,7 +6,6 @@ A provider said "not before". The lease has ended, the attempt is not counted, a
 from typing import Final
 
 from dcf.values.instants import SECOND
-from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 LONGEST_S: Final = 8 * 86_400
@@ -57,8 +56,6 @@ class Parked:
     def is_of_account(self) -> bool:
         """True if a limit has closed an account, so that no other agent of the account may start either."""
         return self.account is not None and self.kind in CLOSING
-
-    as_json = json_method(times="until since", rare="account reminders")
 
 
 def parked_after(

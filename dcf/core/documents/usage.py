@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.core.documents.usage_sums import CACHED_TOKENS, COST, NANO, money, sums_of_tree
+from dcf.core.documents.parking import ACCOUNT_NAME
+from dcf.core.documents.usage_sums import CACHED_TOKENS, COST, NANO, TOKENS, money, sums_of_tree
 from dcf.errors import InvalidArgument
-from dcf.values.identifiers import check_name
+from dcf.values.identifiers import check_name, is_id
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -24,12 +25,10 @@ MOST_MODELS: Final = 10
 
 _LONGEST_MODEL: Final = 100
 _MONEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,9}))?\Z", re.ASCII)
-_ACCOUNT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}\Z", re.ASCII)
-_RESERVATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
+_ACCOUNT: Final = re.compile(rf"{ACCOUNT_NAME}\Z", re.ASCII)
 _CURRENCY: Final = re.compile(r"[A-Z]{3}\Z", re.ASCII)
-_TOKENS: Final = ("tokens_in", "tokens_out", *CACHED_TOKENS)
-_AMOUNTS: Final = (*_TOKENS, "ms", "nanos")
-_PART_FIELDS: Final = frozenset({*_TOKENS, "cost", "seconds"})
+_AMOUNTS: Final = (*TOKENS, "ms", "nanos")
+_PART_FIELDS: Final = frozenset({*TOKENS, "cost", "seconds"})
 _FIELDS: Final = _PART_FIELDS | {"currency", "model", "models", "turn"}
 _TURN_FIELDS: Final = frozenset({"account", "reservation", "usage"})
 _BUDGET_FIELDS: Final = frozenset({"tokens", "cost", "currency", "seconds"})
@@ -82,7 +81,7 @@ class UsageReport:
 
     def amounts(self) -> dict[str, int]:
         """Return the amounts to add to sums, by the names of the sums."""
-        amounts = {name: getattr(self, name) for name in (*_TOKENS, "ms")}
+        amounts = {name: getattr(self, name) for name in (*TOKENS, "ms")}
         if self.currency is not None:
             amounts[f"{COST}{self.currency}"] = self.nanos
         return {"reports": 1} | {name: amount for name, amount in amounts.items() if amount}
@@ -167,7 +166,7 @@ class Budget:
     def reached(self, run_sums: Mapping[str, int]) -> str | None:
         """Return which part of the budget is used up, in words; None if none is."""
         sums = sums_of_tree(run_sums) if self.tree else run_sums
-        tokens = sum(sums.get(name, 0) for name in _TOKENS)
+        tokens = sum(sums.get(name, 0) for name in TOKENS)
         if self.tokens is not None and tokens >= self.tokens:
             return f"{tokens} of {self.tokens} tokens"
         spent = sums.get(f"{COST}{self.currency}", 0)
@@ -250,11 +249,11 @@ def _amounts(fields: Mapping[str, Json], nanos: int | None, name: str) -> UsageR
 
 def read_turn(document: Json, name: str) -> BilledTurn:
     """Read a turn and its usage; raise InvalidArgument for anything that is not one."""
-    match _object(document, name, _TURN_FIELDS):
-        case {"account": str(account), "reservation": str(reservation), "usage": dict(usage)} if (
-            "turn" not in usage and _ACCOUNT.match(account) and _RESERVATION.match(reservation)
-        ):
-            return BilledTurn(account=account, reservation=reservation, usage=read_report(usage, name))
+    fields = _object(document, name, _TURN_FIELDS)
+    match fields:
+        case {"account": str(account), "reservation": str(reservation), "usage": dict(usage)}:
+            if "turn" not in usage and _ACCOUNT.match(account) and is_id(reservation):
+                return BilledTurn(account=account, reservation=reservation, usage=read_report(usage, name))
     raise InvalidArgument(f"{name} has not account, reservation and usage.", "Send the turn as it was reserved.")
 
 

@@ -17,6 +17,9 @@ TREE: Final = "tree:"
 CACHED_TOKENS: Final = ("tokens_cached", "tokens_cache_written")
 """Names of the sums of tokens that a provider read from its cache, or wrote to it."""
 
+TOKENS: Final = ("tokens_in", "tokens_out", *CACHED_TOKENS)
+"""Names of the sums of all kinds of tokens."""
+
 
 def money(nanos: int) -> str:
     """Return an amount of money as text."""

@@ -117,11 +117,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | LostLease
 def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     """Extend the holder's lease. Idempotent."""
     doc, now = snapshot.states[request.state], snapshot.now
-    refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
-    if refusal is None and _owner_differs(doc, request.owner):
-        refusal = refusals.OWNER_MISMATCH.refuse(
-            state=request.state, assigned=doc.lease.owner_agent_id or "", caller=request.owner or "", doc=doc
-        )
+    refusal = _unless_holder(snapshot, doc, request)
     if refusal is None and request.reject_if_expired and not (doc.lease.is_live(now) or doc.lease.awaits_sign):
         refusal = refusals.LEASE_EXPIRED.refuse(state=request.state)
     if refusal is not None:
@@ -149,11 +145,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     if _is_clear(snapshot, doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
     if not request.force:
-        refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
-        if refusal is None and _owner_differs(doc, request.owner):
-            refusal = refusals.OWNER_MISMATCH.refuse(
-                state=request.state, assigned=doc.lease.owner_agent_id or "", caller=request.owner or "", doc=doc
-            )
+        refusal = _unless_holder(snapshot, doc, request)
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
     for hold in () if request.force else LEASING.holds:
@@ -393,6 +385,14 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
         request=receipts.token_key(request.token), operation=Operation.RELEASE, at=now, status=Status.PENDING
     )
     return receipts.keep(request.state, freed, given_back)
+
+
+def _unless_holder(snapshot: Snapshot, doc: StateDoc, request: Renew | Release) -> Refusal | None:
+    refusal = refusals.unless_holder(doc, snapshot.existing_meta, request.state, request.token)
+    if refusal is None and _owner_differs(doc, request.owner):
+        holder, caller = doc.lease.owner_agent_id or "", request.owner or ""
+        return refusals.OWNER_MISMATCH.refuse(state=request.state, assigned=holder, caller=caller, doc=doc)
+    return refusal
 
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:

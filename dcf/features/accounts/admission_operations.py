@@ -61,8 +61,8 @@ class AccountAdmissions:
         until = known.next_turn() if is_hosted else known.until
         if until == 0:
             return None
-        kind = known.kind if known.is_known else "guess"
-        return Closure(account=account, until=until, lasts=until - known.now, kind=kind, by=known.by or None)
+        lasts = until - known.now
+        return Closure(account=account, until=until, lasts=lasts, kind=known.limit, by=known.by or None)
 
     def excuse(self, lost: LostLease) -> Excuse | None:
         """Excuse a lost lease if the account of its holder was closed at some time between its begin and its end."""
@@ -71,8 +71,7 @@ class AccountAdmissions:
         if known is None or not known.overlap(lost.since, lost.until):
             return None
         until = known.next_turn() if lost.agent in self._hosted else known.until
-        kind = known.kind if known.is_known else "guess"
-        return Excuse(until=until or None, kind=kind, account=account, by=known.by or None)
+        return Excuse(until=until or None, kind=known.limit, account=account, by=known.by or None)
 
     def note_parked(self, account: str, workflow_id: str, state: str, until: int) -> None:
         """Note a state that waits for the account: it is resumed if an operator opens the account."""

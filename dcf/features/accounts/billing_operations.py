@@ -7,6 +7,7 @@ from dcf.features.accounts import keys, model
 from dcf.features.accounts.model import Bill, Used
 from dcf.features.accounts.prices import Price, cost_of, read_price
 from dcf.features.accounts.storage import AccountStore
+from dcf.features.usage.bill_storage import BillOffer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,3 +68,6 @@ class AccountBills:
         """Return a command for each of these turns, which the provider has accepted."""
         bills = ((turn.account, self._prices.bill(turn.reservation, turn.usage)) for turn in turns)
         return [self._store.settlement(account, bill) for account, bill in bills]
+
+
+OFFER: Final = BillOffer(make=AccountBills)

@@ -5,6 +5,7 @@ The script in `scripts` does the same in Redis; a property test compares both. C
 
 from typing import Final
 
+from dcf.core.documents.usage_sums import TOKENS
 from dcf.features.accounts import model
 from dcf.features.accounts.ledger import Ledger
 from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Verdict, Wish
@@ -148,7 +149,7 @@ def _day(ledger: Ledger, wish: Wish, now: int) -> Verdict | None:
     """Refuse where the budget of the day is used up, or would be by the estimates of the turns in flight."""
     day, currency = now // model.DAY, ledger.texts.get("currency", "")
     sums = ledger.days.get(day, {})
-    tokens = sum(sums.get(name, 0) for name in (*model.TOKENS, "open_tokens"))
+    tokens = sum(sums.get(name, 0) for name in (*TOKENS, "open_tokens"))
     nanos = sums.get(f"cost:{currency}", 0) + sums.get(f"open_cost:{currency}", 0)
     if _over(ledger, "day_tokens", tokens + ledger.get("tokens"), wish.tokens) or _over(
         ledger, "day_nanos", nanos + ledger.get("nanos"), wish.nanos

@@ -5,6 +5,7 @@
 
 from typing import Final
 
+from dcf.core.documents.usage_sums import TOKENS
 from dcf.features.accounts import model
 from dcf.features.accounts.model import Books, Done, Held, Used
 from dcf.values.records import replace
@@ -54,7 +55,7 @@ class Ledger:
 
     def enter_tokens(self, day: int, before: Used, after: Used) -> None:
         """Add to the ledger of a day what was used since, by kind of token."""
-        for name in model.TOKENS:
+        for name in TOKENS:
             self.enter(day, name, getattr(after, name) - getattr(before, name))
 
     def hold(self, name: str, turn: Held) -> Held:

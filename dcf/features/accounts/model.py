@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from dcf.core.documents.usage_sums import TOKENS
 from dcf.values.instants import SECOND
 from dcf.values.records import record
 
@@ -46,10 +47,6 @@ DOUBLINGS: Final = 10
 
 WHOLE_BUCKET_MS: Final = 60_000
 LONGEST_REFILL_MS: Final = 600_000
-
-
-TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written")
-"""The kinds of tokens: the ledger of a day has a sum of each."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -179,6 +176,11 @@ class Closures:
     by: str
     is_probing: bool
     probe_at: int
+
+    @property
+    def limit(self) -> str:
+        """The kind of the limit; a `guess` if its end is not known."""
+        return self.kind if self.is_known else "guess"
 
     @property
     def until(self) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Final
 
-from dcf.core.documents.usage_sums import COST, money
+from dcf.core.documents.usage_sums import COST, TOKENS, money
 from dcf.features.accounts import model
 from dcf.features.accounts.model import Books
 from dcf.values.instants import SECOND, to_text
@@ -21,7 +21,7 @@ _NAMES: Final = {
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _OPEN_COST: Final = f"open_{COST}"
 
-TOKENS: Final = "tokens"
+UNIT_OF_TOKENS: Final = "tokens"
 """The unit of tokens, where sums of money are named by their currency."""
 
 
@@ -45,7 +45,7 @@ class AccountView:
     def spent(self, now: int) -> Iterator[tuple[str, float]]:
         """Yield what counts for the budget of today by unit: bills, and estimates of killed turns."""
         sums = self.books.days.get(now // model.DAY, {})
-        yield TOKENS, float(sum(sums.get(name, 0) for name in (*model.TOKENS, "open_tokens")))
+        yield UNIT_OF_TOKENS, float(sum(sums.get(name, 0) for name in (*TOKENS, "open_tokens")))
         for name in sums:
             if name.startswith(COST):
                 currency = name.removeprefix(COST)
@@ -56,7 +56,7 @@ class AccountView:
         """The budgets of a day by unit."""
         numbers = self.books.numbers
         if numbers.get("day_tokens"):
-            yield TOKENS, float(numbers["day_tokens"])
+            yield UNIT_OF_TOKENS, float(numbers["day_tokens"])
         if numbers.get("day_nanos"):
             yield self.books.texts.get("currency", ""), float(money(numbers["day_nanos"]))
 
@@ -117,7 +117,7 @@ def ledger_shown(days: Mapping[int, Mapping[str, int]]) -> dict[str, Json]:
 
 def _usage(sums: Mapping[str, int]) -> dict[str, Json]:
     used = day_shown(sums)
-    amounts = {name: used[name] for name in (*model.TOKENS, "cost")}
+    amounts = {name: used[name] for name in (*TOKENS, "cost")}
     return {**amounts, "seconds": 0.0, "reports": used["turns"]}
 
 
@@ -130,7 +130,7 @@ def day_shown(sums: Mapping[str, int]) -> dict[str, Json]:
         if name.startswith(_OPEN_COST) and amount
     }
     return {
-        **{name: sums.get(name, 0) for name in model.TOKENS},
+        **{name: sums.get(name, 0) for name in TOKENS},
         "cost": costs,
         "turns": sums.get("turns", 0),
         "open": {"tokens": sums.get("open_tokens", 0), "cost": opened, "turns": sums.get("lapsed", 0)},

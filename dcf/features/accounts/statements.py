@@ -1,17 +1,16 @@
 """Reads the statement of a provider: what each turn has used, by its reservation. Pure."""
 
-import re
 from datetime import UTC, date, datetime
 from typing import Final
 
 from dcf.core.documents.usage import UsageReport, read_report
 from dcf.errors import InvalidArgument
+from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
 MOST_LINES: Final = 1000
 _FIELDS: Final = frozenset({"reservation", "usage", "day"})
-_RESERVATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _EPOCH: Final = date(1970, 1, 1)
 
 
@@ -36,7 +35,7 @@ def _line(at: int, line: Json, today: int) -> Statement:
     if not isinstance(line, dict) or not {"reservation", "usage"} <= set(line) <= _FIELDS:
         raise InvalidArgument(f"{name} has not reservation and usage.", "It may have day, too: 2026-11-24.")
     reservation = line["reservation"]
-    if not isinstance(reservation, str) or _RESERVATION.match(reservation) is None:
+    if not isinstance(reservation, str) or not is_id(reservation):
         raise InvalidArgument(f"The reservation of {name} is none.", "Send the id with which the turn was reserved.")
     return Statement(reservation=reservation, usage=read_report(line["usage"], name), day=_day(line, name, today))
 

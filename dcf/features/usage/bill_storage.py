@@ -3,13 +3,14 @@
 A report of a run stays in the run until its account has answered. Accounts are another capability: it fills the table.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
 
 from dcf.core.documents.usage import BilledTurn, read_turn
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
 from dcf.values.json_text import load
+from dcf.values.records import record
 from dcf.values.tables import Tables
 
 
@@ -24,18 +25,23 @@ class Bills(Protocol):
         """The key of what an account has of a settled turn: `%s` stands for the account, and for the reservation."""
 
 
-MakeBills: TypeAlias = Callable[[Connections], Bills]
+@record(frozen=True, slots=True, kw_only=True)
+class BillOffer:
+    """How a capability settles the bills of turns; exactly one capability offers it."""
+
+    make: Callable[[Connections], Bills]
 
 
 class BillExtensions(Tables):
     """The maker of these commands."""
 
     filled_by = "dcf.features.installed_runs"
-    make: MakeBills
+    make: Callable[[Connections], Bills]
 
-    def install(self, make: MakeBills) -> None:
-        """Fill the table."""
-        self.make = make
+    def install(self, offers: Iterable[BillOffer]) -> None:
+        """Fill the table. Raise ValueError unless one capability offers it."""
+        (offer,) = offers
+        self.make = offer.make
 
 
 BILLS: Final = BillExtensions()

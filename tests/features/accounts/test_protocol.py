@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dcf.core.documents.usage_sums import TOKENS
 from dcf.features.accounts import decisions, model
-from dcf.features.accounts.model import TOKENS, Bill, Books, Done, Held, LimitMet, Used, Wish
+from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Used, Wish
 from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections
 from dcf.values.instants import SECOND
