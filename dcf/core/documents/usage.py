@@ -250,11 +250,13 @@ def _amounts(fields: Mapping[str, Json], nanos: int | None, name: str) -> UsageR
 def read_turn(document: Json, name: str) -> BilledTurn:
     """Read a turn and its usage; raise InvalidArgument for anything that is not one."""
     fields = _object(document, name, _TURN_FIELDS)
-    match fields:
-        case {"account": str(account), "reservation": str(reservation), "usage": dict(usage)}:
-            if "turn" not in usage and _ACCOUNT.match(account) and is_id(reservation):
-                return BilledTurn(account=account, reservation=reservation, usage=read_report(usage, name))
-    raise InvalidArgument(f"{name} has not account, reservation and usage.", "Send the turn as it was reserved.")
+    account: Json = fields.get("account")
+    reservation: Json = fields.get("reservation")
+    usage: Json = fields.get("usage")
+    is_named = isinstance(account, str) and isinstance(reservation, str) and isinstance(usage, dict)
+    if not is_named or "turn" in usage or not _ACCOUNT.match(account) or not is_id(reservation):
+        raise InvalidArgument(f"{name} has not account, reservation and usage.", "Send the turn as it was reserved.")
+    return BilledTurn(account=account, reservation=reservation, usage=read_report(usage, name))
 
 
 def _model(model: Json, name: str) -> str:
