@@ -1,11 +1,27 @@
-"""Says at the end of a run with failures how to repeat one of them alone, and how to run all tests of its subject."""
+"""Says how to repeat a failed test alone, how to run all tests of its subject, and what Redis removed until then."""
 
 import shlex
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.support.paths import ROOT, capability_of
+from tests.support.redis import restricted
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failure what took keys of the Redis away that tests share: nothing should, but the start of a file."""
+    report = yield
+    for server in restricted.RUNNING if report.failed else ():
+        try:
+            removals = server.removals()
+        except redis.RedisError as error:
+            removals = str(error)
+        report.sections.append((f"Redis at {server.socket.parent.name}", removals))
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -60,7 +60,7 @@ def test_an_agent_with_an_inbox_alone_exists_and_gets_a_record_when_it_needs_one
 def test_eight_writers_of_one_record_lose_nothing(real: World) -> None:
     agent = name()
     real.inbox.put(agent, "event-1", {})
-    race(8, lambda at: real.records.put(agent, "blocks", f"block-{at}", {"label": str(at), "value": ""}))
+    assert all(race(8, lambda at: real.records.put(agent, "blocks", f"block-{at}", {"label": str(at), "value": ""})))
     record = real.records.get(agent)
     assert record is not None
     assert len(record.blocks) == 8

@@ -66,6 +66,14 @@ class RestrictedRedis:
                 admin.set(keys.SWEEP, "never")  # each test takes its runs off the clock's list
                 assert_keys_are_ours(result)
 
+    def removals(self) -> str:
+        """What has taken keys away since the server started: expiry, eviction, and commands, each with its count."""
+        with self.admin() as admin:
+            server, stats, commands = (admin.info(part) for part in ("server", "stats", "commandstats"))
+        counts = {name: stats[name] for name in ("expired_keys", "evicted_keys")}
+        counts |= {name: row["calls"] for name, row in commands.items() if name.removeprefix("cmdstat_") in _REMOVE}
+        return f"up for {server['uptime_in_seconds']} s, " + ", ".join(f"{name} {n}" for name, n in counts.items())
+
     def refusals(self, user: str = "dcf") -> list[str]:
         """The commands that this user tried and may not call."""
         with self.admin() as admin:
@@ -79,6 +87,8 @@ def assert_keys_are_ours(result: Iterable[str]) -> None:
 
 
 _DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""), keys.DOCUMENT_FORM)
+
+_REMOVE: Final = ("flushall", "flushdb", "unlink", "del", "json.del", "replicaof", "swapdb")
 
 RUNNING: Final[list[RestrictedRedis]] = []
 """Those that run now."""
