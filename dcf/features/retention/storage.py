@@ -26,6 +26,7 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask
 from dcf.store.lists.index import STATUS_LISTS, UNLIST, lists_of
 from dcf.store.lists.shards import in_shard, shard_of
+from dcf.store.transaction.usage_sums import OWED
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
@@ -61,7 +62,7 @@ class Deletion:
         commands.append(("DEL", *own))
         if self._connections.shards > 1:
             commands += self._unlisting_by_meta(workflow_id, meta)
-        commands.append(("DEL", run.meta))
+        commands += [("ZREM", OWED, workflow_id), ("DEL", run.meta)]
         # A delivery that was under way may have written into the history once more.
         commands += [("DEL", run.events, run.told, run.outbox), *self._unlisted(workflow_id, meta)]
         for start in range(0, len(commands), _AT_ONCE):

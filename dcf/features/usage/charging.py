@@ -79,7 +79,7 @@ def decide_charged(
         decision = decide(replace(charged.snapshot, meta=snapshot.meta))  # what the end itself uses up holds up nothing
     if decision.changes is None:
         return Decision(answer=decision.answer)
-    return Decision(answer=decision.answer, changes=with_charge(_noted(decision.changes, state, usage), charged))
+    return replace(decision, changes=with_charge(_noted(decision.changes, state, usage), charged))
 
 
 def _holds_end(decision: Decision[Answer]) -> bool:

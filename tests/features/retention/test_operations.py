@@ -14,6 +14,7 @@ from dcf.core.documents.decision import Event
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.documents.parents import Parent
+from dcf.core.documents.usage import UsageReport
 from dcf.core.lifecycle.retention import Deleted, RetentionPolicy
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable, UnknownRun
@@ -44,7 +45,7 @@ def ended(real: World) -> str:
     real.plane.kick_off(run, "go")
     while real.run_status(run) is RunStatus.RUNNING:
         lease: Any = real.claim(run, "w")
-        real.complete(run, lease.state, lease.doc.lease.token, {"out": lease.state})
+        real.complete(run, lease.state, lease.doc.lease.token, {"out": lease.state}, usage=UsageReport(tokens_in=1))
     for _ in range(3):
         real.notifications.pulse()
     return run

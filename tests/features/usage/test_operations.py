@@ -81,6 +81,14 @@ def test_usage_is_summed_by_state_run_agent_and_project_with_every_attempt(real:
         assert list(book.days.values()) == [result.total]
 
 
+def test_a_completion_that_reports_usage_also_ends_the_scope_that_it_was_the_last_in(world: World) -> None:
+    run = world.create(workflow({"P": parallel({"L": task()}, {"R": task()}, following="Z"), "Z": task()}))
+    report(world, run, "P/0/L", "a", SOME)
+    answer = report(world, run, "P/1/R", "a", SOME)
+    assert isinstance(answer, Updated)
+    assert (answer.next_states, world.doc(run, "Z").status) == (("Z",), "pending")
+
+
 def test_a_completion_repeated_is_counted_once(world: World) -> None:
     me = name("a")
     run = world.create(chain("A", "B"))
