@@ -21,7 +21,6 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
-from dcf.core.documents.limit_refusals import account_closed
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
 from dcf.core.documents.usage import BilledTurn
@@ -180,10 +179,8 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
-        closed = None if wish.only_held else self.admitting.closure(wish.owner)
-        if closed is not None:
-            return account_closed(closed)
-        if wish.only_held or self.limits is None or not self.limits.are_any:
+        wish = wish if wish.only_held else replace(wish, closed=self.admitting.closure(wish.owner))
+        if wish.only_held or wish.closed is not None or self.limits is None or not self.limits.are_any:
             return self._claims.claim(workflow_id, wish)
         project = self.transactions.run(workflow_id).project
         return self.limits.claim(workflow_id, project, wish, partial(self._claims.claim, workflow_id))

@@ -9,6 +9,7 @@ from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Leased, NothingReady
 from dcf.core.documents.decision import Decision, More, Seeker, Snapshot, WriteSet
+from dcf.core.documents.limit_refusals import account_closed
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import RUN_CLOSED
 from dcf.core.leasing.halt_refusals import no_leases
@@ -37,6 +38,8 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
     mine = before.answer
     if wish.only_held and not mine:
         return Decision(answer=NothingReady(examined=0))
+    if wish.closed is not None and not mine:
+        return Decision(answer=account_closed(wish.closed))
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
     if overdue and not mine and not snapshot.meta.is_halted:

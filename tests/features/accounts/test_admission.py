@@ -225,6 +225,16 @@ def test_a_claim_of_an_agent_of_a_closed_account_is_refused(site: Site) -> None:
     assert isinstance(site.world.claim(run, site.me), Leased)
 
 
+def test_a_claim_that_was_granted_before_the_account_closed_is_granted_to_its_repetition(site: Site) -> None:
+    run, token = site.run(), new_token()
+    granted = site.world.claim(run, site.me, token)
+    site.close()
+    repeated = site.world.claim(run, site.me, token)
+    assert isinstance(granted, Leased)
+    assert isinstance(repeated, Leased)
+    assert (repeated.state, repeated.doc.lease.token) == (granted.state, token)
+
+
 @rows("names_owner", [True, False])
 def test_a_completion_of_an_agent_of_a_closed_account_leases_nothing_next(site: Site, names_owner: bool) -> None:
     run = site.run("A", "B")

@@ -68,8 +68,8 @@ def site_of(world: World) -> Site:
 
 
 @pytest.fixture
-def site(real: World) -> Site:
-    return site_of(real)
+def site(world: World) -> Site:
+    return site_of(world)
 
 
 def test_a_completion_settles_the_turn_that_it_reports(site: Site) -> None:
@@ -79,7 +79,7 @@ def test_a_completion_settles_the_turn_that_it_reports(site: Site) -> None:
         site.world.complete(run, "A", token, 1, usage=used)
     assert site.today() == (100, 1, 0)
     assert site.world.usages.of_run(run).total["tokens_in"] == 100
-    assert site.world.ask("EXISTS", RunKeys(run).spent) == 0
+    assert site.world.ask("XLEN", RunKeys(run).spent) == 0
 
 
 def test_the_bill_of_a_process_that_died_after_the_commit_is_settled_once(site: Site) -> None:
@@ -92,11 +92,12 @@ def test_the_bill_of_a_process_that_died_after_the_commit_is_settled_once(site: 
     for _ in range(2):
         UsageBooks(site.world.connections).settle_owed(LATE)
     assert site.today() == (100, 1, 0)
-    assert site.world.ask("EXISTS", RunKeys(run).spent) == 0
+    assert site.world.ask("XLEN", RunKeys(run).spent) == 0
     assert site.world.ask("ZSCORE", OWED, run) is None
 
 
-def test_a_bill_stays_in_the_run_until_its_account_has_answered(site: Site) -> None:
+def test_a_bill_stays_in_the_run_until_its_account_has_answered(real: World) -> None:
+    site = site_of(real)
     run = site.run()
     token, used = site.world.acquire(run, "A", site.me), site.turn(run)
     site.world.plane.after_usage = None
@@ -104,7 +105,7 @@ def test_a_bill_stays_in_the_run_until_its_account_has_answered(site: Site) -> N
     site.world.connections.send(UsageBooks(site.world.connections).moving(run))
     assert site.world.ask("XLEN", RunKeys(run).spent) == 1
     site.world.usages.settle(run)
-    assert site.world.ask("EXISTS", RunKeys(run).spent) == 0
+    assert site.world.ask("XLEN", RunKeys(run).spent) == 0
     assert site.today() == (100, 1, 0)
 
 
@@ -132,13 +133,14 @@ def test_a_bill_of_a_dead_process_is_settled_whose_reservation_lapsed(site: Site
     }
     today = site.accounts.read(site.account)["today"]
     assert today["tokens_in"] - before["tokens_in"] == used.get("tokens_in", 0)
-    assert site.world.ask("EXISTS", RunKeys(run).spent) == 0
+    assert site.world.ask("XLEN", RunKeys(run).spent) == 0
 
 
 @rows("kind", [Connections, InSteps])
 def test_a_report_with_a_bill_reaches_the_tree_and_the_account_once(
-    site: Site, real_pool: Pool, kind: type[Connections]
+    real: World, real_pool: Pool, kind: type[Connections]
 ) -> None:
+    site = site_of(real)
     head, reservation, before = site.run(), uuid.uuid4().hex, site.today()
     link = link_of(site.world.meta(head), head, "A", 1, "")
     child = site.world.create(chain("A"), agents={"A": site.me}, parent=link)
