@@ -24,7 +24,7 @@ from dcf.core.documents.usage import UsageReport, read_report
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.leasing.parking import Excuse, excuse_of
 from dcf.core.lifecycle.creation import Create
-from dcf.features.accounts.model import Wish
+from dcf.features.accounts.model import LimitMet, Wish
 from dcf.hosting.protocol import AgentLimited, AgentProfile, AgentWork
 from dcf.hosting.reserving import AccountTurns, AccountUse
 from dcf.settings.process import Settings
@@ -60,9 +60,8 @@ class Tools:
                 "closed": closed,
             }
         if tool == "report_limit":
-            kind, why, turn = call["kind"], call["reason"], call["reservation"]
-            reported = {"until": call["until"], "kind": kind, "by": call["agent_id"], "why": why, "turn": turn}
-            return {"code": "ok", "closed_for_s": self._accounts.closed(ACCOUNT, **reported)[1] / SECOND}
+            met = LimitMet(until=0, kind=call["kind"], by=call["agent_id"], id=call["reservation"])
+            return {"code": "ok", "closed_for_s": self._accounts.closed(ACCOUNT, met, until=call["until"])[1] / SECOND}
         used = UsageReport() if call["usage_json"] is None else read_report(call["usage_json"])
         ended = call.get("ended", False)
         self._accounts.report(ACCOUNT, call["reservation"], used, ended=ended, ok=call.get("accepted", False))

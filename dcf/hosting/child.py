@@ -146,7 +146,13 @@ async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> di
 
 def limit_to(limit: AgentLimited) -> dict[str, Json]:
     """Return a limit as JSON."""
-    return {"until": limit.until, "after_s": limit.after_s, "kind": limit.kind, "cause": limit.cause}
+    return {
+        "until": limit.until,
+        "after_s": limit.after_s,
+        "kind": limit.kind,
+        "cause": limit.cause,
+        "family": limit.family,
+    }
 
 
 def work_to(work: AgentWork) -> dict[str, Json]:

@@ -151,7 +151,9 @@ class AccountTurns:
         met = read_limit(error, time.time()) if isinstance(error, Exception) else None
         if met is None or met.kind not in _CLOSING:
             return None
-        agent = self._work.agent.name
+        agent, family = self._work.agent.name, met.family if met.has_time else None
+        if family is not None and family not in self._work.agent.model.lower():
+            family = None  # so dcf does not know which turns the limit is of
         try:
             answer = await self._call(
                 "report_limit",
@@ -160,6 +162,7 @@ class AccountTurns:
                 kind=met.kind,
                 reason=met.cause[:200],
                 reservation=name,
+                family=family,
             )
         except DcfError as away:
             log.warning("the limit of account %s is not reported: %s", self._use.account, away.message)
@@ -169,7 +172,7 @@ class AccountTurns:
             return None
         limit = AgentLimited(
             after_s=max(1.0, float(answer["closed_for_s"])),
-            kind=met.kind if met.has_time or met.kind != "limit" else "guess",
+            kind="models" if family else met.kind if met.has_time or met.kind != "limit" else "guess",
             cause=met.cause,
         )
         limit.account, limit.reported_by = self._use.account, agent

@@ -13,7 +13,7 @@ ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
 ACCOUNT_UNUSABLE: Final = "DCF.AccountUnusable"
 """The error of a state whose turn cannot be reserved: the key of the host may not, or the account has no such name."""
 
-KINDS: Final = ("limit", "busy", "spent", "guess", "day", "wait")
+KINDS: Final = ("limit", "busy", "spent", "guess", "day", "wait", "models")
 """A limit that ends, an overloaded provider, credit that a person must pay for; the others are what hosts find out."""
 
 
@@ -38,7 +38,8 @@ class AccountLimited(DcfError):
 
     The state is parked until then: its lease ends, its attempt is not counted, and it is tried again. `until` has a
     time zone, or is seconds since 1970; `after_s` is for a provider that tells a length of time. Without either dcf
-    tries again after 1, 2, 4, 8 and 16 minutes.
+    tries again after 1, 2, 4, 8 and 16 minutes. `family` is what the names of the models have in common that the limit
+    is of (opus); None: it is of all models.
     """
 
     account: str | None = None
@@ -53,6 +54,7 @@ class AccountLimited(DcfError):
         after_s: float | None = None,
         kind: str = "limit",
         cause: str = "A usage limit of the provider is reached.",
+        family: str | None = None,
     ) -> None:
         if kind not in KINDS:
             raise InvalidArgument(f"{kind!r} is no kind of a limit.", f"Use one of {', '.join(KINDS)}.")
@@ -61,6 +63,7 @@ class AccountLimited(DcfError):
         self.after_s = after_s
         self.kind = kind
         self.cause = cause
+        self.family = family
 
     @property
     def has_time(self) -> bool:

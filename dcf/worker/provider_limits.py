@@ -25,6 +25,7 @@ _CLOCK: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{1,9})?", re.ASCII)
+_FAMILY: Final = re.compile(r"seven_day_([a-z]{2,20})", re.ASCII)
 _HIT: Final = re.compile(r"you've hit your .{0,20}limit|usage limit (?:has been )?reached", re.IGNORECASE)
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SPENT: Final = frozenset(
@@ -86,15 +87,16 @@ def _read(error: BaseException, now: float) -> AccountLimited | None:
     if status in _OVERLOADED or codes & _BUSY:
         return _limit("busy", _after(headers, now), text, now)
     if status == _TOO_MANY or codes & _LIMITED or _HIT.search(text):
-        reset = _windows(headers, now) or _after(headers, now) or _detail(body, now) or _words(text, now)
-        return _limit("limit", reset, text, now)
+        detail = _detail(body, now)
+        reset = _windows(headers, now) or _after(headers, now) or detail or _words(text, now)
+        return _limit("limit", reset, text, now, _family(body) if reset is detail else None)
     return None
 
 
-def _limit(kind: str, reset: _Reset | None, text: str, now: float) -> AccountLimited:
+def _limit(kind: str, reset: _Reset | None, text: str, now: float, family: str | None = None) -> AccountLimited:
     until = None if reset is None or reset.is_span else reset.at
     after_s = reset.at - now if reset is not None and reset.is_span else None
-    return AccountLimited(until, after_s=after_s, kind=kind, cause=text[:_LONGEST_TEXT])
+    return AccountLimited(until, after_s=after_s, kind=kind, cause=text[:_LONGEST_TEXT], family=family)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -228,6 +230,13 @@ def _detail(body: Mapping[str, Any], now: float) -> _Reset | None:
         _number(window.get("resetsAt")) if isinstance(window, dict) and window.get("status") == "rejected" else None
     )
     return None if number is None else _plausible(_Reset(at=number), now)
+
+
+def _family(body: Mapping[str, Any]) -> str | None:
+    """Return the family of models whose window is used up, as Claude Code names it: seven_day_opus."""
+    window = body.get("rate_limit_info")
+    named = _FAMILY.fullmatch(str(window.get("rateLimitType"))) if isinstance(window, dict) else None
+    return None if named is None else named[1]
 
 
 def _number(value: object) -> float | None:

@@ -165,6 +165,22 @@ def test_a_limit_is_reported_before_its_turn_is_settled_and_its_state_parked() -
     assert (result["limited_until"], result["limit_kind"], result["limit_account"]) == ("96s", "limit", "acc")
 
 
+@pytest.mark.parametrize(
+    ("of_model", "family", "kind"), [("claude-Opus-5", "opus", "models"), ("claude-sonnet-5", None, "limit")]
+)
+def test_a_limit_on_the_family_of_the_agents_model_closes_only_that(
+    of_model: str, family: str | None, kind: str
+) -> None:
+    tools = FakeTools(reserve_turn=GRANTED, report_limit={"closed_for_s": 95.5})
+    work = replace(WORK, agent=replace(WORK.agent, model=of_model))
+    reserving = AccountTurns(tools, AccountUse(account="acc"), work, lambda _: None)
+    limit = rejected(lambda: AgentLimited(after_s=95.5, family="opus"))
+    with pytest.raises(AgentLimited) as raised:
+        asyncio.run(carried_out(work, opening, limit, TWICE, reserving))
+    assert tools.arguments("report_limit")[0]["family"] == family
+    assert parked(raised.value, {})["limit_kind"] == kind
+
+
 def test_a_limit_without_a_time_lasts_as_long_as_the_account_guesses() -> None:
     tools = FakeTools(reserve_turn=GRANTED, report_limit={"closed_for_s": 60.0})
     result = parked(limited(tools, rejected(AgentLimited)), {})

@@ -137,6 +137,18 @@ def test_an_error_tells_kind_and_time_of_its_limit(name: str) -> None:
     assert read(error) == expected
 
 
+@rows(
+    ("window", "family"),
+    [("seven_day_opus", "opus"), ("seven_day", None), ("five_hour", None), ("overage", None), (None, None)],
+)
+def test_the_window_of_a_limit_tells_the_family_of_models_that_it_is_of(window: str | None, family: str | None) -> None:
+    limit = read_limit(
+        session("API Error", rate_limit_info={**EVENT, "rateLimitType": window}, api_error_status=429), NOW
+    )
+    assert limit is not None
+    assert (limit.has_time, limit.family) == (True, family)
+
+
 def test_a_limit_is_found_behind_the_error_that_hides_it() -> None:
     hidden = KeyError("usage")
     hidden.__context__ = http(429, LIMITED, retry_after="37")

@@ -13,6 +13,7 @@ from dcf.cli.commands.derived import call_verb, print_record
 from dcf.cli.commands.lifecycle import Reason, RequestId
 from dcf.cli.reading.views import print_line, say
 from dcf.cli.text import clean
+from dcf.core.documents.usage_sums import TOKENS
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, dump
 
@@ -115,6 +116,8 @@ def _account_line(account: Mapping[str, Json]) -> str:
         reason = closed["reason"] or closed["kind"]
         state = f"closed{until} ({clean(reason)}, reported by {clean(closed['reported_by'])})"
     most = account["limits"].get("in_flight")
+    families = account["closed_models"].items()
+    state += "".join(f", closed for {clean(name)} until {limit['until'][:19]}Z" for name, limit in families)
     flight = f"{account['in_flight']} of {most}" if most else f"{account['in_flight']}"
     parked = f", {account['parked_states']} states parked" if account["parked_states"] else ""
     return f"{clean(account['account'])}: {state}, {flight} in flight{parked}{_budget_line(account)}"
@@ -125,7 +128,7 @@ def _budget_line(account: Mapping[str, Json]) -> str:
     today, limits = account["today"], account["limits"]
     parts = []
     if limits.get("tokens_per_day"):
-        parts.append(f"{today['tokens_in'] + today['tokens_out']:,} of {limits['tokens_per_day']:,} tokens")
+        parts.append(f"{sum(today[kind] for kind in TOKENS):,} of {limits['tokens_per_day']:,} tokens")
     money = limits.get("cost_per_day")
     if money:
         parts.append(f"{today['cost'].get(money['currency'], '0')} of {money['cost']} {money['currency']}")

@@ -188,6 +188,7 @@ class VerbMethods:
         kind: LimitKindName = "limit",
         reason: str | None = None,
         reservation: str | None = None,
+        family: str | None = None,
     ) -> ClosedAccount:
         """Report that the provider rejects turns of an account: no turn of any of its agents starts before the
         end.

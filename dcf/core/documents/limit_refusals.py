@@ -23,15 +23,18 @@ _OF_ACCOUNT: Final = {
     "guess": "Account {account} is closed, nobody knows until when; the next attempt is at {until}",
     "spent": "Account {account} has no credit: a person must pay; the next attempt is at {until}",
     "day": "Account {account} has used up its budget of the day; the next begins at {until}",
+    "models": "Account {account} is closed for the model of this agent until {until}",
     "wait": "Account {account} has no room for another turn; the next attempt is at {until}",
 }
+
+_REPORTED: Final = CLOSING | {"models"}
 
 
 def limit_words(met: Parked | Closure, rest: str, reason: str | None = None) -> str:
     """Return the limit as a sentence: its account or agent, its end and in what time that is, who reported it."""
     kinds, by = (_OF_AGENT if met.account is None else _OF_ACCOUNT), met.by or "an agent"
     words = kinds.get(met.kind, kinds["guess"]).format(by=by, account=met.account, until=f"{to_text(met.until)[:19]}Z")
-    is_reported = met.account is not None and met.kind in CLOSING  # the others follow from the account's own limits
+    is_reported = met.account is not None and met.kind in _REPORTED  # the others follow from the account's own limits
     source = f" ({reason or 'usage limit'}, reported by {by})" if is_reported else ""
     return f"{words}, in {rest}{source}."
 

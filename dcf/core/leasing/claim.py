@@ -36,10 +36,8 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
         return Decision(answer=RUN_CLOSED.refuse(status=snapshot.meta.status))
     before = _held_before(snapshot, wish)
     mine = before.answer
-    if wish.only_held and not mine:
-        return Decision(answer=NothingReady(examined=0))
-    if wish.closed is not None and not mine:
-        return Decision(answer=account_closed(wish.closed))
+    if not mine and (wish.only_held or wish.closed is not None):
+        return Decision(answer=NothingReady(examined=0) if wish.closed is None else account_closed(wish.closed))
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
     if overdue and not mine and not snapshot.meta.is_halted:

@@ -24,7 +24,7 @@ def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> 
     ledger.lapse(now)
     wish = replace(wish, tokens=wish.tokens or ledger.get("mean"))
     width = ledger.get("in_flight") or None
-    verdict = _opened(ledger, now)
+    verdict = _family(ledger, wish.of_model, now) or _opened(ledger, now)
     if verdict is None and ledger.get("ramp"):
         ramped = 2 ** (1 + (now - ledger.get("ramp")) // model.STEP)
         width = min(width or ramped, ramped)
@@ -34,7 +34,7 @@ def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> 
     verdict = verdict or _day(ledger, wish, now)
     if verdict is None:
         verdict = _granted(ledger, wish, now, lasts)
-    if verdict.verdict == "closed":
+    if verdict.verdict == "closed" and not verdict.family:
         kind, by, is_known = ledger.texts["kind"], ledger.texts["by"], ledger.get("told") == 1
         verdict = replace(verdict, kind=kind, by=by, is_known=is_known)
     return replace(verdict, after=max(0, verdict.at - now)), ledger.books()
@@ -58,6 +58,34 @@ def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
     )
     ledger.hold(wish.id, turn)
     return Verdict(verdict="granted", is_probe=is_probe)
+
+
+def _family(ledger: Ledger, of_model: str, now: int) -> Verdict | None:
+    """Refuse while a limit on the family of the model lasts. At its end one turn of the account goes first."""
+    limits = [(name, *family_limit(text)) for name, text in ledger.texts.items() if name.startswith(model.FAMILY)]
+    own = [limit for limit in limits if limit[1] and limit[0].removeprefix(model.FAMILY) in of_model]
+    for name, until, _ in own:
+        if until <= now:
+            ledger.texts[name] = ""
+            _go_first(ledger, now)
+    name, until, by = max(own, key=lambda limit: limit[1], default=("", 0, ""))
+    if until <= now:
+        return None
+    family = name.removeprefix(model.FAMILY)
+    return Verdict(verdict="closed", at=until, kind="models", by=by, is_known=True, family=family)
+
+
+def family_limit(text: str) -> tuple[int, str]:
+    """Return until when a family of models is closed, and who reported it; 0 if it is not."""
+    until, _, by = text.partition("|")
+    return int(until or 0), by
+
+
+def _go_first(ledger: Ledger, now: int) -> None:
+    """Have one turn go first, and then their number double, unless the account is closed or opens already."""
+    if ledger.get("until") == 0:
+        ledger.set("until", now)
+        ledger.set("since", now)
 
 
 def _opened(ledger: Ledger, now: int) -> Verdict | None:
@@ -261,10 +289,13 @@ def state(books: Books, bill: Bill, day: int, now: int) -> tuple[str, Books]:
 def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
     """Close the account. A later time extends a closure, an earlier one does not shorten it. Return when it ends.
 
-    An unknown end is guessed: 1, 2, 4, 8, then 16 minutes.
+    An unknown end is guessed: 1, 2, 4, 8, then 16 minutes. A limit on a family of models with a known end closes only
+    turns of these.
     """
     ledger = Ledger(books)
     until = ledger.get("until")
+    if limit.family and limit.until > now and _has_room_for(ledger, limit.family):
+        return _met_by_family(ledger, limit), ledger.books()
     if limit.until > now:
         if limit.until > until or not ledger.get("told"):
             _close(ledger, limit, limit.until, 1, now)
@@ -278,6 +309,22 @@ def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
     if limit.id and ledger.texts.get("probing", "") == limit.id:
         ledger.texts["probing"] = ""
     return max(ledger.get("until"), now), ledger.books()
+
+
+def _has_room_for(ledger: Ledger, family: str) -> bool:
+    known = [name for name in ledger.texts if name.startswith(model.FAMILY)]
+    return model.FAMILY + family in known or len(known) < model.MOST_FAMILIES
+
+
+def _met_by_family(ledger: Ledger, limit: LimitMet) -> int:
+    """Close a family of models until then, or later if that is known; return until when."""
+    name = model.FAMILY + limit.family
+    until, _ = family_limit(ledger.texts.get(name, ""))
+    if limit.until > until:
+        ledger.texts[name] = f"{limit.until}|{limit.by}"
+    if limit.id and ledger.texts.get("probing", "") == limit.id:
+        ledger.texts["probing"] = ""
+    return max(until, limit.until)
 
 
 def _close(ledger: Ledger, limit: LimitMet, until: int, is_known: int, now: int) -> None:
@@ -300,8 +347,10 @@ def _note_closure(ledger: Ledger) -> None:
 def open_by_hand(books: Books, now: int) -> tuple[bool, Books]:
     """End a closure now: one turn goes first, as at the end of a limit. Return whether it was closed."""
     ledger = Ledger(books)
-    if ledger.get("until") <= now:
+    families = [name for name, text in ledger.texts.items() if name.startswith(model.FAMILY) and text]
+    if ledger.get("until") <= now and not families:
         return False, books
+    ledger.texts.update(dict.fromkeys(families, ""))
     for name, value in (("until", now), ("told", 0), ("ramp", 0), ("guess", 0)):
         ledger.set(name, value)
     ledger.texts["probing"] = ""

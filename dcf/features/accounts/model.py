@@ -45,6 +45,12 @@ DAY: Final = 86_400 * SECOND
 DOUBLINGS: Final = 10
 """After this number of steps the account is open."""
 
+FAMILY: Final = "family:"
+"""Prefix of the names of texts, each of which has the end of a limit on a family of models, and who reported it."""
+
+MOST_FAMILIES: Final = 20
+"""Further families close the account for all models."""
+
 WHOLE_BUCKET_MS: Final = 60_000
 LONGEST_REFILL_MS: Final = 600_000
 
@@ -117,6 +123,7 @@ class Books:
     `shares` are the virtual times of runs, in tokens, and `asked` the times at which turns of runs were refused for
     want of room. `vmin` is the virtual time of the account: that of the run whose turn started last. `was_since` and
     `was_until` are the begin and the end of the closure before. `mean` is the mean of the tokens of the last turns.
+    A text `family:NAME` is the end of a limit on a family of models, and who reported it; empty if there is none.
     """
 
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -130,11 +137,12 @@ class Books:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A turn that asks to start. `tokens` and `nanos` are estimates."""
+    """A turn that asks to start. `tokens` and `nanos` are estimates. `of_model` is its model, in lower case."""
 
     id: str
     run: str
     agent: str
+    of_model: str = ""
     tokens: int = 0
     nanos: int = 0
 
@@ -155,13 +163,17 @@ class Bill:
 
 @record(frozen=True, slots=True, kw_only=True)
 class LimitMet:
-    """A provider rejected a turn, or a person closes the account. `until` is 0 if the end is unknown."""
+    """A provider rejected a turn, or a person closes the account. `until` is 0 if the end is unknown.
+
+    `family`: only turns of the models whose names contain this text are rejected. Its end must be known.
+    """
 
     until: int
     kind: str
     by: str
     why: str = ""
     id: str = ""
+    family: str = ""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -204,8 +216,8 @@ class Closures:
 class Verdict:
     """Whether a turn may start: `granted`, or why not and when to ask again, at a time and in how many microseconds.
 
-    `is_probe`: it goes first after a limit. Of a closed account: the `kind` of the limit, who reported it (`by`), and
-    whether its end is known.
+    `is_probe`: it goes first after a limit. Of a closed account: the `kind` of the limit, who reported it (`by`),
+    whether its end is known, and the `family` of models that it is closed for, if it is not closed for all.
     """
 
     verdict: str
@@ -215,3 +227,4 @@ class Verdict:
     kind: str = ""
     by: str = ""
     is_known: bool = False
+    family: str = ""

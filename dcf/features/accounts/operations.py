@@ -89,8 +89,9 @@ class Accounts:
         """Reserve a turn before it starts, or say why none may start and when to ask again."""
         price = None if of_model is None else price_of(self._prices.all(), of_model)
         nanos = wish.nanos if price is None else max(wish.nanos, price.most(wish.tokens))
-        verdict = self._store.reserve(account, replace(wish, nanos=min(nanos, model.MOST_NANOS)))
-        if verdict.verdict == "closed":
+        wish = replace(wish, nanos=min(nanos, model.MOST_NANOS), of_model=(of_model or "").lower())
+        verdict = self._store.reserve(account, wish)
+        if verdict.verdict == "closed" and not verdict.family:
             self._admissions.note_limit(account, verdict.after)
         if metrics.current is not None and verdict.verdict not in _STARTED:
             metrics.current.turn_refused(account, verdict.verdict)
@@ -110,10 +111,10 @@ class Accounts:
         """Return the number of the day since 1970, by the time of Redis."""
         return self._store.now() // model.DAY
 
-    def closed(self, account: str, *, until: str | None, kind: str, by: str, why: str, turn: str) -> tuple[int, int]:
+    def closed(self, account: str, met: LimitMet, *, until: str | None) -> tuple[int, int]:
         """Close the account as a caller says; return until when, and for how long.
 
-        Raise InvalidArgument for more than 8 days ahead.
+        `until` is a time or a length of time as text. Raise InvalidArgument for more than 8 days ahead.
         """
         at, within_s = (None, None) if until is None else moment_of(until)
         now = self._store.now()
@@ -121,8 +122,7 @@ class Accounts:
             at = now + within_s * model.STEP
         if at is not None and at > now + LONGEST_S * model.STEP:
             raise InvalidArgument("The limit would last longer than 8 days.", "Tell an earlier end, or none.")
-        met = LimitMet(until=at or 0, kind=kind, by=by, why=why, id=turn)
-        closed = self.limit(account, met)
+        closed = self.limit(account, replace(met, until=at or 0))
         return closed, closed - now
 
     def limit(self, account: str, met: LimitMet, within_s: int | None = None) -> int:
@@ -130,7 +130,8 @@ class Accounts:
         now = self._store.now()
         until = met.until if within_s is None else now + within_s * model.STEP
         closed = self._store.limit(account, replace(met, until=until))
-        self._admissions.note_limit(account, closed - now)
+        if not met.family:
+            self._admissions.note_limit(account, closed - now)
         return closed
 
     def reopen(self, account: str, by: str) -> int | None:

@@ -16,13 +16,14 @@ class ShownAccount:
     """An account. `closed` says until when it is closed and who reported it, `today` is the ledger of the day (UTC).
 
     Money is text. `open` in `today` is what killed turns may have used as well: their bill is unknown. `parked_states`
-    wait for the account.
+    wait for the account. `closed_models` are families of models, each with the end of its limit and who reported it.
     """
 
     account: str
     status: AccountStatus
     limits: Mapping[str, Json] = field(default_factory=dict)
     closed: Mapping[str, Json] | None = None
+    closed_models: Mapping[str, Json] = field(default_factory=dict)
     in_flight: int = 0
     reserved_tokens: int = 0
     parked_states: int = 0
@@ -39,11 +40,15 @@ class ListedAccounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedAccount:
-    """An account that a limit closes. No turn of its agents starts before `closed_until`."""
+    """An account that a limit closes. No turn of its agents starts before `closed_until`.
+
+    `family`: only turns of models with this in their names wait.
+    """
 
     account: str
     closed_until: datetime
     closed_for_s: float
+    family: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,6 +158,30 @@ local function closed()
   end
   if get('count') >= width then return 'ramp', ramp + STEP * (steps + 1) end
 end
+-- A limit on a family of models closes turns of these alone; at its end one turn of the account goes first.
+local function families(of_model)
+  local own = {}
+  for name, value in pairs(account) do
+    local family = name:match('^family:(.+)$')
+    if family and value ~= '' and (not of_model or of_model:find(family, 1, true)) then own[#own + 1] = family end
+  end
+  return own
+end
+local function family_limit(family)
+  local ends, by = text('family:' .. family):match('^(%d+)|(.*)$')
+  return tonumber(ends or '0'), by or ''
+end
+local function family_closed(of_model)
+  local at, by, closes = 0, '', ''
+  for _, family in ipairs(families(of_model)) do
+    local ends, who = family_limit(family)
+    if ends <= now then
+      set_text('family:' .. family, '')
+      if get('until') == 0 then set('until', now); set('since', now) end
+    elseif ends > at then at, by, closes = ends, who, family end
+  end
+  if at > 0 then return {'closed', whole(at), 0, whole(now), 'models', by, '1', closes} end
+end
 local function full()
   local most = get('in_flight')
   if most > 0 and get('count') >= most then return 'in_flight', now + AGAIN end
@@ -242,13 +266,15 @@ local operations = {}
 """
 
 _RESERVE: Final = r"""
--- id, run, agent, estimated tokens, estimated billionths, how long it lasts
-function operations.reserve(id, run, agent, et, en, lasts)
+-- id, run, agent, estimated tokens, estimated billionths, how long it lasts, the model
+function operations.reserve(id, run, agent, et, en, lasts, of_model)
   et, en, lasts = tonumber(et), tonumber(en), tonumber(lasts)
   if redis.call('EXISTS', dones .. id) == 1 then return {'settled', '0', 0, whole(now)} end
   if redis.call('HGET', held, id) then return {'granted', '0', text('probing') == id and 1 or 0, whole(now)} end
   lapse()
   if et == 0 then et = get('mean') end
+  local of_family = family_closed(of_model)
+  if of_family then return of_family end
   local why, at = closed()
   local width = get('in_flight') > 0 and get('in_flight') or nil
   if not why and get('ramp') > 0 then
@@ -259,7 +285,7 @@ function operations.reserve(id, run, agent, et, en, lasts)
   if not why then why, at = behind(run, width) end
   if why and why ~= 'closed' then redis.call('ZADD', asked, whole(now), run) end
   if not why then why, at = spent_up(et, en) end
-  if why == 'closed' then return {why, whole(at), 0, whole(now), text('kind'), text('by'), get('told')} end
+  if why == 'closed' then return {why, whole(at), 0, whole(now), text('kind'), text('by'), text('told'), ''} end
   if why then return {why, whole(at), 0, whole(now)} end
   local is_probe = get('until') > 0 and get('ramp') == 0
   if is_probe then set('probe_at', now); set_text('probing', id); note('probe', id) end
@@ -336,9 +362,23 @@ end
 """
 
 _LIMIT: Final = r"""
--- the reservation or '', when the limit ends or 0, kind, who met it, why
-function operations.limit(id, ends, kind, by, why)
+local function has_room_for(family)
+  local count = 0
+  for name in pairs(account) do if name:match('^family:') then count = count + 1 end end
+  return account['family:' .. family] or count < MOST_FAMILIES
+end
+-- the reservation or '', when the limit ends or 0, kind, who met it, why, the family of models or ''
+function operations.limit(id, ends, kind, by, why, family)
   ends = tonumber(ends)
+  if family ~= '' and ends > now and has_room_for(family) then
+    local known = family_limit(family)
+    if ends > known then
+      set_text('family:' .. family, whole(ends) .. '|' .. by)
+      note('closed', whole(ends) .. '|' .. kind .. '|' .. by .. '|' .. why .. '|' .. family)
+    end
+    if id ~= '' and text('probing') == id then set_text('probing', '') end
+    return whole(max(ends, known))
+  end
   if ends > now then
     if ends > get('until') or get('told') == 0 then
       close(ends, 1, kind, by, why)
@@ -355,7 +395,9 @@ end
 
 -- who opens it
 function operations.open(by)
-  if get('until') <= now then return 0 end
+  local closed_families = families()
+  if get('until') <= now and #closed_families == 0 then return 0 end
+  for _, family in ipairs(closed_families) do set_text('family:' .. family, '') end
   set('until', now); set('told', 0); set('ramp', 0); set('guess', 0); set_text('probing', '')
   note('opened', by)
   return 1
@@ -383,6 +425,7 @@ def _with_constants(text: str) -> str:
         "WAITING": model.MOST_WAITING,
         "STEP": model.STEP,
         "DOUBLINGS": model.DOUBLINGS,
+        "MOST_FAMILIES": model.MOST_FAMILIES,
         "DAY": model.DAY,
     }
     begin = "local " + ", ".join(values) + " = " + ", ".join(map(str, values.values())) + "\n"

@@ -7,6 +7,7 @@ from typing import Final
 
 from dcf.core.documents.usage_sums import COST, TOKENS, money
 from dcf.features.accounts import model
+from dcf.features.accounts.decisions import family_limit
 from dcf.features.accounts.model import Books
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -72,6 +73,7 @@ def account_shown(view: AccountView, now: int) -> dict[str, Json]:
         "status": _status(view, now),
         "limits": limits,
         "closed": _closure(view, now),
+        "closed_models": dict(_families(view, now)),
         "in_flight": numbers.get("count", 0),
         "reserved_tokens": numbers.get("tokens", 0),
         "parked_states": view.parked,
@@ -99,6 +101,13 @@ def _closure(view: AccountView, now: int) -> dict[str, Json] | None:
         "reported_by": texts.get("by", ""),
         "reason": texts.get("why", ""),
     }
+
+
+def _families(view: AccountView, now: int) -> Iterator[tuple[str, Json]]:
+    for name, text in view.books.texts.items():
+        until, by = family_limit(text) if name.startswith(model.FAMILY) else (0, "")
+        if until > now:
+            yield name.removeprefix(model.FAMILY), {"until": to_text(until), "reported_by": by}
 
 
 def day_number(day: str) -> int:

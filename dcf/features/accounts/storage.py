@@ -33,13 +33,13 @@ class AccountStore:
 
     def reserve(self, account: str, wish: Wish, lasts: int = model.RESERVED) -> Verdict:
         """Reserve a turn, or say why none may start. One round trip."""
-        arguments = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts)
+        arguments = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts, wish.of_model)
         verdict, at, is_probe, now, *closure = self._call("reserve", account, *arguments)
         reply = Verdict(verdict=verdict.decode(), at=int(at), after=max(0, int(at) - int(now)), is_probe=bool(is_probe))
         if not closure:
             return reply
-        kind, by, is_known = closure
-        return replace(reply, kind=kind.decode(), by=by.decode(), is_known=is_known == 1)
+        kind, by, is_known, family = (part.decode() for part in closure)
+        return replace(reply, kind=kind, by=by, is_known=is_known == "1", family=family)
 
     def report(self, account: str, bill: Bill, lasts: int = model.RESERVED) -> str:
         """Count what a turn has used so far, and keep its reservation or settle it."""
@@ -53,7 +53,7 @@ class AccountStore:
     def limit(self, account: str, met: LimitMet) -> int:
         """Close the account, which is on the list from now on; return until when it is closed."""
         self._connections.send(("HSET", keys.ACCOUNTS, account, 1))
-        return int(self._call("limit", account, met.id, met.until, met.kind, met.by, met.why))
+        return int(self._call("limit", account, met.id, met.until, met.kind, met.by, met.why, met.family))
 
     def reopen(self, account: str, by: str) -> bool:
         """End a closure; return whether there was one."""
@@ -246,8 +246,8 @@ def read_done(text: str) -> Done:
 def read_hash(flat: Sequence[bytes]) -> tuple[dict[str, int], dict[str, str]]:
     """Read the hash of an account: its numbers, and its texts."""
     reply = {name: value.decode() for name, value in pairs(flat)}
-    numbers = {name: int(value) for name, value in reply.items() if name not in _TEXTS}
-    return numbers, {name: value for name, value in reply.items() if name in _TEXTS}
+    texts = {name: value for name, value in reply.items() if name in _TEXTS or name.startswith(model.FAMILY)}
+    return {name: int(value) for name, value in reply.items() if name not in texts}, texts
 
 
 def pairs(reply: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:

@@ -43,7 +43,8 @@ def reserve_turn(
     for_run: Annotated[str, Argument(means="The run that the turn is for.", pattern=ID)] = "none",
     tokens: Annotated[int, Argument(means="How many tokens the turn will use, about.", ge=0, le=100_000_000)] = 0,
     model_name: Annotated[
-        str | None, Argument(means="The model, whose price estimates the cost.", max_length=100)
+        str | None,
+        Argument(means="The model: its price estimates the cost, and a limit may be its own.", max_length=100),
     ] = None,
 ) -> Answered[ReservedTurn]:
     """Reserve a turn of a model before it starts: for hosts of agents that share an account.
@@ -69,7 +70,12 @@ def reserve_turn(
 def _closure(verdict: Verdict) -> dict[str, Json] | None:
     if verdict.verdict != "closed":
         return None
-    return {"kind": verdict.kind, "reported_by": verdict.by, "is_known": verdict.is_known}
+    return {
+        "kind": verdict.kind,
+        "reported_by": verdict.by,
+        "is_known": verdict.is_known,
+        "family": verdict.family or None,
+    }
 
 
 @verb(

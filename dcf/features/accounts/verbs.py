@@ -7,6 +7,7 @@ from dcf.core.documents.parking import ACCOUNT_NAME
 from dcf.core.documents.usage import read_report
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.accounts import model
+from dcf.features.accounts.model import LimitMet
 from dcf.features.accounts.prices import read_prices
 from dcf.features.accounts.records import (
     AssignedAccount,
@@ -42,6 +43,8 @@ ReservationId = Annotated[
         pattern=ID,
     ),
 ]
+
+_FAMILY: Final = "^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$"
 
 
 def _count(means: str, most: int) -> Any:
@@ -124,10 +127,15 @@ def read_account(on: "Application", account: AccountName) -> Answered[ShownAccou
     return Answered(ShownAccount, on.accounts.read(account))
 
 
+def _says_closed(answer: Mapping[str, Json]) -> str:
+    models = "" if answer["family"] is None else f" for models of the family {answer['family']}"
+    return f"Account '{answer['account']}' is closed{models} until {answer['closed_until']}."
+
+
 @verb(
     toolset="execution",
     scope="work",
-    says=lambda answer: f"Account '{answer['account']}' is closed until {answer['closed_until']}.",
+    says=_says_closed,
     command=Command(
         name="accounts close",
         summary="Let no turn of an account start before a time. Turns in flight continue.",
@@ -162,6 +170,14 @@ def report_limit(
     kind: Annotated[LimitKindName, Argument(means="Spent: credit is used up, and a person must pay.")] = "limit",
     reason: Reason = None,
     reservation: Annotated[ReservationId | None, Argument(means="The turn that was rejected.")] = None,
+    family: Annotated[
+        str | None,
+        Argument(
+            means="Only turns of models with this in their names (opus) are rejected; needs until.",
+            pattern=_FAMILY,
+            listed=False,
+        ),
+    ] = None,
 ) -> Answered[ClosedAccount]:
     """Report that the provider rejects turns of an account: no turn of any of its agents starts before the end.
 
@@ -173,12 +189,20 @@ def report_limit(
             f"Account '{account}' is not the account of the agent of this key.",
             "An operator gives agents their accounts: `assign_account`.",
         )
+    if family is not None and until is None:
+        raise InvalidArgument("A limit on a family of models needs its end.", "Tell until, or close all models.")
     caller = current_caller()
     by = agent_id if agent_id != "operator" else caller.name
-    closed, for_us = on.accounts.closed(
-        account, until=until, kind=kind, by=by, why=(reason or "")[:200], turn=reservation or ""
+    met = LimitMet(
+        until=0, kind=kind, by=by, why=(reason or "")[:200], id=reservation or "", family=(family or "").lower()
     )
-    members = {"account": account, "closed_until": to_text(closed), "closed_for_s": max(0, for_us) / SECOND}
+    closed, for_us = on.accounts.closed(account, met, until=until)
+    members = {
+        "account": account,
+        "closed_until": to_text(closed),
+        "closed_for_s": max(0, for_us) / SECOND,
+        "family": met.family or None,
+    }
     return Answered(ClosedAccount, members)
 
 

@@ -34,7 +34,9 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
                 ended = message  # the loop goes on to its end: leaving it would leave the process behind
             elif isinstance(message, RateLimitEvent):
                 info = message.rate_limit_info
-                windows.append({"status": info.status, "resetsAt": info.resets_at})
+                windows.append(
+                    {"status": info.status, "resetsAt": info.resets_at, "rateLimitType": info.rate_limit_type}
+                )
     except ProcessError:
         if ended is None or not ended.is_error:
             raise  # otherwise the result that came before tells more: usage, and why it failed

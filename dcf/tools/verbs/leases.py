@@ -287,7 +287,7 @@ def release_state_lease(
         ),
     ] = None,
     limit_kind: Annotated[
-        Literal["limit", "guess", "busy", "spent", "day", "wait"],
+        Literal["limit", "guess", "busy", "spent", "day", "wait", "models"],
         Argument(means="The kind of the limit.", listed=False),
     ] = "limit",
     limit_account: Annotated[

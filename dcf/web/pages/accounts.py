@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from dcf.core.documents.usage_sums import TOKENS
 from dcf.features.diagnosis.facts import lasting
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -57,7 +58,7 @@ def _budgets(account: Mapping[str, Json]) -> list[dict[str, Any]]:
     """Return what is used of each budget of the day; without a budget only what is used."""
     today, limits = account["today"], account["limits"]
     money, costs = limits.get("cost_per_day") or {}, dict(today["cost"])
-    used = [("tokens", f"{today['tokens_in'] + today['tokens_out']:,}", limits.get("tokens_per_day"))]
+    used = [("tokens", f"{sum(today[kind] for kind in TOKENS):,}", limits.get("tokens_per_day"))]
     costs.setdefault(money.get("currency", ""), "0")
     used += [
         (currency, amount, money["cost"] if currency == money.get("currency") else None)

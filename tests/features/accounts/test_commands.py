@@ -31,6 +31,14 @@ def test_a_limit_without_an_end_says_so(dcf: Dcf) -> None:
     assert f"{account}: closed, nobody knows until when (limit, reported by " in dcf("accounts", "ls").stdout
 
 
+def test_a_limit_on_a_family_of_models_is_of_these_alone(dcf: Dcf) -> None:
+    account = f"acc-{secrets.token_hex(4)}"
+    closed = dcf("accounts", "close", account, "--until", "2h", "--family", "Opus")
+    assert f"Account '{account}' is closed for models of the family opus until 2" in closed.stdout
+    assert f"{account}: open, closed for opus until 2" in dcf("accounts", "ls").stdout
+    assert "needs its end" in dcf("accounts", "close", account, "--family", "opus").stderr
+
+
 def test_the_usage_of_an_account_is_read_by_days(dcf: Dcf) -> None:
     account = f"acc-{secrets.token_hex(4)}"
     dcf("accounts", "set", account)

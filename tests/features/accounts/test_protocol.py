@@ -21,13 +21,19 @@ numbers = st.integers(0, 3000)
 money = st.integers(0, 5 * 10**9)
 amounts = st.builds(Used, **dict.fromkeys(TOKENS, numbers), nanos=money)
 passing = st.one_of(st.integers(0, 2 * SECOND), st.integers(0, 90 * SECOND), st.just(model.DAY // 2))
-wishes = st.tuples(st.just("reserve"), st.sampled_from(IDS), st.sampled_from("abc"), numbers, money)
+MODELS = ["", "claude-opus-5", "claude-sonnet-5"]
+wishes = st.tuples(
+    st.just("reserve"), st.sampled_from(IDS), st.sampled_from("abc"), numbers, money, st.sampled_from(MODELS)
+)
 reports = st.tuples(
     *(st.just("report"), st.sampled_from(IDS), amounts),
     *(st.sampled_from(["EUR", "USD"]), st.booleans(), st.booleans()),
 )
 statements = st.tuples(st.just("state"), st.sampled_from(IDS), amounts, st.sampled_from(["EUR", "USD"]))
-closures = st.tuples(st.just("limit"), st.sampled_from([*IDS, ""]), st.sampled_from([0, 1, 30, 7200]))
+closures = st.tuples(
+    *(st.just("limit"), st.sampled_from([*IDS, ""]), st.sampled_from([0, 1, 30, 7200])),
+    st.sampled_from(["", "", "opus", "sonnet"]),
+)
 openings = st.tuples(st.just("open"))
 steps = st.lists(
     st.tuples(passing, st.one_of(wishes, wishes, wishes, reports, reports, statements, closures, openings)),
@@ -47,34 +53,36 @@ limits = st.fixed_dictionaries(
 
 def decided(books: Books, step: tuple[Any, ...], now: int) -> tuple[Any, Books]:
     match step:
-        case ("reserve", name, run, tokens, nanos):
-            return decisions.reserve(books, Wish(id=name, run=run, agent="ann", tokens=tokens, nanos=nanos), now)
+        case ("reserve", name, run, tokens, nanos, of_model):
+            wish = Wish(id=name, run=run, agent="ann", of_model=of_model, tokens=tokens, nanos=nanos)
+            return decisions.reserve(books, wish, now)
         case ("report", name, used, currency, ended, ok):
             bill = Bill(id=name, used=used, currency=currency, ended=ended, ok=ok)
             return decisions.report(books, bill, now)
         case ("state", name, used, currency):
             bill = Bill(id=name, used=used, currency=currency)
             return None, decisions.state(books, bill, now // model.DAY, now)[1]
-        case ("limit", name, after):
+        case ("limit", name, after, family):
             until = now + after * SECOND if after else 0
-            return decisions.meet(books, LimitMet(until=until, kind="limit", by="ann", id=name), now)
+            return decisions.meet(books, LimitMet(until=until, kind="limit", by="ann", id=name, family=family), now)
         case _:
             return decisions.open_by_hand(books, now)
 
 
 def done(store: AccountStore, account: str, step: tuple[Any, ...], now: int) -> Any:
     match step:
-        case ("reserve", name, run, tokens, nanos):
-            return store.reserve(account, Wish(id=name, run=run, agent="ann", tokens=tokens, nanos=nanos))
+        case ("reserve", name, run, tokens, nanos, of_model):
+            wish = Wish(id=name, run=run, agent="ann", of_model=of_model, tokens=tokens, nanos=nanos)
+            return store.reserve(account, wish)
         case ("report", name, used, currency, ended, ok):
             bill = Bill(id=name, used=used, currency=currency, ended=ended, ok=ok)
             return store.report(account, bill)
         case ("state", name, used, currency):
             bill = Bill(id=name, used=used, currency=currency)
             return store.state(account, bill, now // model.DAY)
-        case ("limit", name, after):
+        case ("limit", name, after, family):
             until = now + after * SECOND if after else 0
-            return store.limit(account, LimitMet(until=until, kind="limit", by="ann", id=name))
+            return store.limit(account, LimitMet(until=until, kind="limit", by="ann", id=name, family=family))
         case _:
             return store.reopen(account, "ann")
 
@@ -187,6 +195,36 @@ def test_a_turn_that_looked_before_a_known_end_came_does_not_open_the_account() 
     _, books = decisions.report(books, Bill(id="t0", used=Used(tokens_in=5)), now + 3)
     verdict, _ = decisions.reserve(books, Wish(id="t1", run="r", agent="ann"), now + 4)
     assert (verdict.verdict, verdict.at) == ("closed", end)
+
+
+def closed_family() -> Books:
+    limit = LimitMet(until=BEGIN + 60 * SECOND, kind="limit", by="ann", family="opus")
+    return decisions.meet(Books(), limit, BEGIN)[1]
+
+
+def test_a_limit_on_a_family_of_models_lets_turns_of_other_models_start() -> None:
+    books = closed_family()
+    opus, sonnet = (Wish(id=name, run="r", agent="ann", of_model=f"claude-{name}-5") for name in ("opus", "sonnet"))
+    verdict, books = decisions.reserve(books, opus, BEGIN + SECOND)
+    assert (verdict.verdict, verdict.family, verdict.by, verdict.at) == ("closed", "opus", "ann", BEGIN + 60 * SECOND)
+    verdict, books = decisions.reserve(books, sonnet, BEGIN + SECOND)
+    assert verdict.verdict == "granted"
+
+
+def test_at_the_end_of_a_limit_on_a_family_one_turn_goes_first() -> None:
+    books, now, verdicts = closed_family(), BEGIN + 60 * SECOND, []
+    for number in range(3):
+        wish = Wish(id=f"t{number}", run="r", agent="ann", of_model="claude-opus-5")
+        verdict, books = decisions.reserve(books, wish, now)
+        verdicts.append((verdict.verdict, verdict.is_probe))
+    assert verdicts == [("granted", True), ("probing", False), ("probing", False)]
+
+
+def test_an_account_that_an_operator_opens_is_open_for_each_family() -> None:
+    was_closed, books = decisions.open_by_hand(closed_family(), BEGIN + SECOND)
+    assert was_closed
+    verdict, _ = decisions.reserve(books, Wish(id="t0", run="r", agent="ann", of_model="opus"), BEGIN + SECOND)
+    assert (verdict.verdict, verdict.is_probe) == ("granted", True)
 
 
 def test_a_holder_killed_before_its_first_sign_leaves_its_estimate_open() -> None:

@@ -22,7 +22,7 @@ from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.leasing.parking import Excuse
 from dcf.core.lifecycle.creation import Create
-from dcf.features.accounts.model import Wish
+from dcf.features.accounts.model import LimitMet, Wish
 from dcf.features.health import routes as metrics_route
 from dcf.settings.process import Settings
 from dcf.store.embedded import server as embedded
@@ -276,7 +276,7 @@ def closed_account(site: Application) -> str:
     used = UsageReport(tokens_in=800, tokens_out=10, nanos=10**9, currency="EUR")
     site.accounts.report(account, "t1", used, ended=True, ok=True)
     site.accounts.reserve(account, Wish(id="t2", run="r", agent="ann", tokens=100))
-    site.accounts.closed(account, until="2h", kind="limit", by="ann", why="", turn="")
+    site.accounts.closed(account, LimitMet(until=0, kind="limit", by="ann"), until="2h")
     for number in (3, 4):
         site.accounts.reserve(account, Wish(id=f"t{number}", run="r", agent="ann"))
     return account

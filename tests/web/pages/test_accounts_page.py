@@ -13,6 +13,7 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Caller, Scope
 from dcf.core.leasing.lease import Acquire, Release
 from dcf.core.leasing.parking import Excuse
+from dcf.features.accounts.model import LimitMet
 from dcf.settings.process import Settings
 from dcf.store.keys import table as keys
 from dcf.web.pages.accounts import accounts_page
@@ -62,9 +63,9 @@ def visit_of(application: Application, *scopes: Scope, project: str | None = Non
     return Visit(application=application, caller=caller, may_act=True)
 
 
-def close(application: Application, account: str, **more: Any) -> None:
-    limit = {"until": "52m", "kind": "limit", "by": "coder-3", "why": "five-hour limit", "turn": "", **more}
-    application.accounts.closed(account, **limit)
+def close(application: Application, account: str, until: str | None = "52m", **more: Any) -> None:
+    limit = {"kind": "limit", "by": "coder-3", "why": "five-hour limit", **more}
+    application.accounts.closed(account, LimitMet(until=0, **limit), until=until)
 
 
 def line_of(page: str, account: str) -> str:
@@ -109,6 +110,16 @@ def test_a_limit_without_an_end_says_so_and_credit_asks_for_a_person(here: Appli
     other = f"{account}-2"
     close(here, other, until=None, kind="spent", why="no credit")
     assert "no credit, reported by coder-3; a person must pay" in line_of(accounts_page(visit_of(here), {}), other)
+
+
+def test_a_family_of_models_that_is_closed_is_named_and_the_account_is_open(here: Application, account: str) -> None:
+    close(here, account, family="opus")
+    line = line_of(accounts_page(visit_of(here), {}), account)
+    assert "✔ open ! closed for opus until 2" in line
+    assert "reported by coder-3; other models continue" in line
+    assert line.endswith("Open")
+    here.accounts.reopen(account, "ops")
+    assert "opus" not in line_of(accounts_page(visit_of(here), {}), account)
 
 
 def test_closed_accounts_come_first(here: Application) -> None:

@@ -40,6 +40,16 @@ async def handle(work, tools):
 """
 
 
+FAMILY = """
+import os
+from dcf.hosting.protocol import AgentLimited
+
+async def handle(work, tools):
+    if "opus" in work.agent.model and not os.path.exists(OPEN):
+        raise AgentLimited(after_s=3600, family="opus")
+    return work.agent.model
+"""
+
 SLOW = """
 import asyncio, os
 
@@ -168,4 +178,37 @@ def test_restarts_of_a_host_in_its_turns_count_no_attempt(trial: Trial) -> None:
         wait_until(lambda: all(state["status"] == "pending" for state in trial.states()), LONG)
     ready.touch()
     trial.start_host()
+    wait_until(trial.succeeded, LONG)
+
+
+def test_a_limit_on_a_family_of_models_parks_only_their_agents(trial: Trial) -> None:
+    is_open, other, account = trial.file.with_name("open"), f"{trial.agent}-2", f"acc-{secrets.token_hex(4)}"
+    trial.file.with_name("handler.py").write_text(FAMILY.replace("OPEN", repr(str(is_open))))
+    lines = [
+        line
+        for agent, name in ((trial.agent, "claude-opus-5"), (other, "claude-sonnet-5"))
+        for line in (
+            f"[agents.{agent}]",
+            'process = true\nhandler = "handler.py:handle"',
+            f'model = "{name}"\naccount = "{account}"',
+        )
+    ]
+    trial.file.write_text("\n".join(lines) + "\n")
+    trial.start_host()
+    trial.start_runs()
+    wait_until(trial.are_parked, LONG)
+    limited, trial.runs = trial.runs, []
+    trial.agent = other
+    trial.start_runs()
+    wait_until(trial.succeeded, LONG)
+    trial.runs = limited
+    assert trial.are_parked()
+    shown = trial.tools.call("read_account", account=account)
+    assert (shown["status"], list(shown["closed_models"])) == ("open", ["opus"])
+    (finding,) = trial.tools.call("explain_run", workflow_id=limited[0])["findings"]
+    assert (finding["cause"], finding["evidence"]["kind"]) == ("account_closed", "models")
+    assert f"Account {account} is closed for the model of this agent until" in finding["sentence"]
+    is_open.touch()
+    opened, errors = trial.shop.site.dcf("accounts", "open", account).communicate(timeout=LONG)
+    assert "opens" in opened, errors
     wait_until(trial.succeeded, LONG)
