@@ -114,9 +114,7 @@ def test_a_finished_result_is_kept_until_it_is_taken(
     worker(tools, {"A": worked.append}).handle(event())
     written = tools.arguments("update_workflow_control_plane")
     assert len(written) == 4
-    assert all(edited_document == written[0] for edited_document in written), (
-        "the same request, so that it is applied once"
-    )
+    assert all(text == written[0] for text in written), "the same request, so that it is applied once"
     assert worked == [1]
     why = trouble.message if isinstance(trouble, DcfError) else trouble["error"]
     assert caplog.text.count(f"{RUN}/A: the result is kept and sent again: {why}") == 3

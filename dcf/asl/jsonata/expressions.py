@@ -89,12 +89,12 @@ class Query:
         text = f"The JSONata expression '{self.compiled.text}' specified for the field '{self.field}' {problem}"
         return StateError(QUERY_ERROR, text)
 
-    def _without_value(self, empty_result: Valueless) -> StateError:
-        match empty_result.kind:
+    def _without_value(self, valueless: Valueless) -> StateError:
+        match valueless.kind:
             case "too_large":
                 return too_large()
             case "failed":
-                return self.failure(f"threw an error during evaluation. {empty_result.text}")
+                return self.failure(f"threw an error during evaluation. {valueless.text}")
             case "function":
                 return self.failure("returned an unsupported result type.")
             case "nothing":

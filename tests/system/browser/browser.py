@@ -83,10 +83,10 @@ class Tab:
     def violations(self) -> list[tuple[str, str, list[Any]]]:
         """The violations that axe-core finds: the rule, its weight, and the places."""
         self.page.evaluate(self.axe.read_text("utf-8") + "\n;0")
-        empty_result: Mapping[str, Any] = self.page.evaluate("axe.run(document)")
+        audit: Mapping[str, Any] = self.page.evaluate("axe.run(document)")
         return [
             (violation["id"], violation["impact"], [node["target"] for node in violation["nodes"]])
-            for violation in empty_result["violations"]
+            for violation in audit["violations"]
         ]
 
     def scrolls_sideways(self) -> bool:

@@ -236,7 +236,7 @@ class Crew:
         return run
 
     def accounts(self) -> None:
-        """An account whose budget is nearly used up, and an account without credit."""
+        """An account whose budget is nearly used up, one without credit, and one that is closed for some models."""
         money = {"cost": "50", "currency": "USD"}
         self.ask("put_account", account="openai-team", in_flight=8, tokens_per_minute=400_000, cost_per_day_json=money)
         used = {"tokens_in": 2_410_000, "tokens_out": 180_300, "cost": "42.75", "currency": "USD"}
@@ -248,6 +248,7 @@ class Crew:
         self.ask("report_turn", **first, ended=True, accepted=True)
         self.ask("put_account", account="gemini-trial", tokens_per_day=5_000_000)
         self.ask("report_limit", account="gemini-trial", agent_id="scout-1", kind="spent", reason="credit is used up")
+        self.ask("report_limit", account="anthropic-2", agent_id="coder-7", until="40h", family="opus")
 
     def parked(self, account: str = "anthropic-1", **more: Json) -> str:
         """A run that waits for an account, which another agent found closed; it times out before the limit ends."""

@@ -89,9 +89,7 @@ def main(arguments: list[str]) -> None:
             for name, path in ON_A_PHONE.items():
                 write(folder / f"{name}-{theme}.png", shot(browser, f"{origin}{path}", theme, 360, 720), workshop)
     written = [*folder.glob("*.png"), *of_accounts.glob("*.png")]
-    sys.stdout.write(
-        f"{len(written)} pictures, {sum(edited_document.stat().st_size for edited_document in written) // 1024} KB\n"
-    )
+    sys.stdout.write(f"{len(written)} pictures, {sum(picture.stat().st_size for picture in written) // 1024} KB\n")
 
 
 @contextmanager
@@ -144,12 +142,12 @@ def shot(browser: Browser, url: str, theme: Theme, width: int, height: int) -> b
 
 def write(file: Path, taken: bytes, workshop: Page) -> None:
     """Write a picture with at most 256 colours."""
-    empty_result = workshop.evaluate(_REDUCE, base64.b64encode(taken).decode())
-    width, height, indexes = empty_result["width"], empty_result["height"], base64.b64decode(empty_result["indexes"])
+    reduced = workshop.evaluate(_REDUCE, base64.b64encode(taken).decode())
+    width, height, indexes = reduced["width"], reduced["height"], base64.b64decode(reduced["indexes"])
     rows = b"".join(b"\0" + indexes[at : at + width] for at in range(0, width * height, width))
     parts = {
         b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
-        b"PLTE": bytes(part for colour in empty_result["palette"] for part in colour),
+        b"PLTE": bytes(part for colour in reduced["palette"] for part in colour),
         b"IDAT": zlib.compress(rows, 9),
         b"IEND": b"",
     }
