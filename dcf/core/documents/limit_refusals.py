@@ -7,7 +7,7 @@ from typing import Final
 
 from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.parking import CLOSING, Closure, Parked
+from dcf.core.documents.parking import CLOSING, OF_MODELS, Closure, Parked
 from dcf.values.instants import seconds, to_text
 from dcf.values.refusal import Refusal
 
@@ -23,11 +23,11 @@ _OF_ACCOUNT: Final = {
     "guess": "Account {account} is closed, nobody knows until when; the next attempt is at {until}",
     "spent": "Account {account} has no credit: a person must pay; the next attempt is at {until}",
     "day": "Account {account} has used up its budget of the day; the next begins at {until}",
-    "models": "Account {account} is closed for the model of this agent until {until}",
+    OF_MODELS: "Account {account} is closed for the model of this agent until {until}",
     "wait": "Account {account} has no room for another turn; the next attempt is at {until}",
 }
 
-_REPORTED: Final = CLOSING | {"models"}
+_REPORTED: Final = CLOSING | {OF_MODELS}
 
 
 def limit_words(met: Parked | Closure, rest: str, reason: str | None = None) -> str:

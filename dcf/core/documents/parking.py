@@ -17,6 +17,9 @@ ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
 TOLD: Final = "limit"
 """Kind of a limit with a time from the provider. The other kinds are `guess`, `busy` and `spent`."""
 
+OF_MODELS: Final = "models"
+"""Kind of a limit that closes an account for a family of models alone."""
+
 ACCOUNT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
 """Pattern of the names of accounts."""
 

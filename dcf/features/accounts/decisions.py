@@ -5,6 +5,7 @@ The script in `scripts` does the same in Redis; a property test compares both. C
 
 from typing import Final
 
+from dcf.core.documents.parking import OF_MODELS
 from dcf.core.documents.usage_sums import TOKENS
 from dcf.features.accounts import model
 from dcf.features.accounts.ledger import Ledger
@@ -72,7 +73,7 @@ def _family(ledger: Ledger, of_model: str, now: int) -> Verdict | None:
     if until <= now:
         return None
     family = name.removeprefix(model.FAMILY)
-    return Verdict(verdict="closed", at=until, kind="models", by=by, is_known=True, family=family)
+    return Verdict(verdict="closed", at=until, kind=OF_MODELS, by=by, is_known=True, family=family)
 
 
 def family_limit(text: str) -> tuple[int, str]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from dcf.core.documents.limit_refusals import limit_words
 from dcf.core.documents.model import StateDoc
-from dcf.core.documents.parking import Parked
+from dcf.core.documents.parking import OF_MODELS, Parked
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.extensions import ExplainOffer
 from dcf.features.diagnosis.facts import NO_SIGN, Facts, LimitSign, lasting, moment, text
@@ -23,7 +23,8 @@ def about_limit(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
     sign = NO_SIGN if met.account is None else facts.signs.get((met.account, met.until), NO_SIGN)
     times_out = from_text(facts.document.get("deadline"))
     is_short = times_out is not None and times_out < met.until
-    limit = limit_words(met, lasting(met.until - facts.now), sign.reason)
+    reason = None if met.kind == OF_MODELS else sign.reason or None  # the reason is that of a limit on all models
+    limit = limit_words(met, lasting(met.until - facts.now), reason)
     warning = f" The run times out first, at {moment(times_out)}." if times_out is not None and is_short else ""
     return RunFinding(
         cause=Cause.ACCOUNT_CLOSED,
@@ -38,7 +39,7 @@ def about_limit(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
             "kind": met.kind,
             "account": met.account,
             "reported_by": met.by,
-            "reason": sign.reason or None,
+            "reason": reason,
             "ahead": sign.ahead,
             "waiting_states": sign.waiting,
             "parked_times": met.count,

@@ -8,6 +8,7 @@ operation takes.
 import re
 from typing import Final
 
+from dcf.core.documents.parking import OF_MODELS
 from dcf.features.accounts import model
 
 _LIFE_S: Final = 7 * 86_400
@@ -180,7 +181,7 @@ local function family_closed(of_model)
       if get('until') == 0 then set('until', now); set('since', now) end
     elseif ends > at then at, by, closes = ends, who, family end
   end
-  if at > 0 then return {'closed', whole(at), 0, whole(now), 'models', by, '1', closes} end
+  if at > 0 then return {'closed', whole(at), 0, whole(now), OF_MODELS, by, '1', closes} end
 end
 local function full()
   local most = get('in_flight')
@@ -426,6 +427,7 @@ def _with_constants(text: str) -> str:
         "STEP": model.STEP,
         "DOUBLINGS": model.DOUBLINGS,
         "MOST_FAMILIES": model.MOST_FAMILIES,
+        "OF_MODELS": f"'{OF_MODELS}'",
         "DAY": model.DAY,
     }
     begin = "local " + ", ".join(values) + " = " + ", ".join(map(str, values.values())) + "\n"
