@@ -8,8 +8,8 @@ from typing import Any, Final
 from dcf.core.documents.usage import UsageReport
 from dcf.features.accounts import model
 from dcf.features.accounts.model import Books
+from dcf.features.accounts.money import Statement
 from dcf.features.accounts.operations import Accounts
-from dcf.features.accounts.statements import Statement
 from dcf.features.accounts.storage import AccountStore
 from dcf.values.instants import from_text
 from lab.limit_rules import Closure, Entry, Grant, Span, Sums, UsedAccount

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from dcf.features.accounts.money import read_prices
 from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.overview_storage import Overviews
-from dcf.features.accounts.prices import read_prices
 from dcf.features.accounts.storage import AccountStore
 from lab import limited_worker
 from lab.crews import AGENTS, Crew

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from dcf.features.accounts import keys, model
 from dcf.features.accounts.model import Bill, Used
-from dcf.features.accounts.prices import Price, cost_of, read_price
+from dcf.features.accounts.money import Price, cost_of, read_price
 from dcf.features.accounts.storage import AccountStore
 from dcf.features.usage.bill_storage import BillOffer
 

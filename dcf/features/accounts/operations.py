@@ -17,9 +17,8 @@ from dcf.features.accounts import model
 from dcf.features.accounts.admission_operations import admissions_of
 from dcf.features.accounts.billing_operations import KnownPrices
 from dcf.features.accounts.model import LimitMet, Verdict, Wish
-from dcf.features.accounts.prices import Price, price_of
+from dcf.features.accounts.money import Price, Statement, price_of
 from dcf.features.accounts.showing import account_shown, day_number, ledger_shown
-from dcf.features.accounts.statements import Statement
 from dcf.features.accounts.unparking import resume, warn
 from dcf.values.json_text import Json
 from dcf.values.records import replace

@@ -8,7 +8,7 @@ from dcf.core.documents.usage import read_report
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.accounts import model
 from dcf.features.accounts.model import LimitMet
-from dcf.features.accounts.prices import read_prices
+from dcf.features.accounts.money import MOST_LINES, read_prices, read_statement
 from dcf.features.accounts.records import (
     AssignedAccount,
     ClosedAccount,
@@ -19,7 +19,6 @@ from dcf.features.accounts.records import (
     ShownAccount,
     StatedBills,
 )
-from dcf.features.accounts.statements import MOST_LINES, read_statement
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.verbs.callers import bound_to, current_caller

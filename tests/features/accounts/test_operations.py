@@ -14,10 +14,9 @@ from dcf.errors import InvalidArgument, NotFound
 from dcf.features.accounts import keys as account_keys
 from dcf.features.accounts.admission_operations import AccountAdmissions
 from dcf.features.accounts.model import Bill, LimitMet, Used, Wish
+from dcf.features.accounts.money import Statement, price_of, read_prices, read_statement
 from dcf.features.accounts.operations import Accounts
 from dcf.features.accounts.overview_storage import Overviews
-from dcf.features.accounts.prices import price_of, read_prices
-from dcf.features.accounts.statements import Statement, read_statement
 from dcf.features.accounts.storage import AccountStore
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
