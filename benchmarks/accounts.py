@@ -41,7 +41,7 @@ class Site:
 
     def reserve(self, name: str, *, of_run: int = 0) -> tuple[Any, ...]:
         """Return the arguments that reserve a turn."""
-        return "reserve", name, f"run-{of_run}", "ann", 5000, 10**7, model.RESERVED
+        return "reserve", name, f"run-{of_run}", "ann", 5000, 10**7, model.RESERVED, "claude-opus-5"
 
 
 def measure(site: Site, in_flight: int) -> dict[str, float]:
