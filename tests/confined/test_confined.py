@@ -1,5 +1,6 @@
 """A confined call answers, or is ended when it wants too much; its process serves, and ends with its caller."""
 
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -94,7 +95,7 @@ def test_a_child_has_no_file_of_its_parent() -> None:
         socket.create_connection(server.getsockname()),
         calls("identity") as call,
     ):
-        high = os.dup2(server.fileno(), 200)
+        high = fcntl.fcntl(server, fcntl.F_DUPFD, 200)  # the next one that is free: dup2 would close another's
         try:
             opened = data_of(call(b"", 10)).decode().splitlines()[1:]
         finally:
