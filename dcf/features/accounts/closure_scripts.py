@@ -1,6 +1,6 @@
-"""The Lua functions that close an account and open it step by step: parts of the script in `scripts`. Sends nothing.
+"""The Lua functions that close an account and open it step by step: parts of the script in `scripts`.
 
-`decisions` has their twins. Change both together.
+`decisions` has their twins. Change both together. This module must not send commands.
 """
 
 from typing import Final

@@ -225,7 +225,7 @@ def test_a_claim_of_an_agent_of_a_closed_account_is_refused(site: Site) -> None:
     assert isinstance(site.world.claim(run, site.me), Leased)
 
 
-def test_a_claim_that_was_granted_before_the_account_closed_is_granted_to_its_repetition(site: Site) -> None:
+def test_a_claim_granted_before_the_account_closed_may_be_repeated(site: Site) -> None:
     run, token = site.run(), new_token()
     granted = site.world.claim(run, site.me, token)
     site.close()

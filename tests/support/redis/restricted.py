@@ -67,7 +67,7 @@ class RestrictedRedis:
                 assert_keys_are_ours(result)
 
     def removals(self) -> str:
-        """What has taken keys away since the server started: expiry, eviction, and commands, each with its count."""
+        """Return how often expiry, eviction and each command have removed keys since the server started."""
         with self.admin() as admin:
             server, stats, commands = (admin.info(part) for part in ("server", "stats", "commandstats"))
         counts = {name: stats[name] for name in ("expired_keys", "evicted_keys")}

@@ -236,7 +236,7 @@ class Crew:
         return run
 
     def accounts(self) -> None:
-        """An account whose budget is nearly used up, one without credit, and one that is closed for some models."""
+        """Three accounts: the budget is nearly used up, there is no credit, and some models are closed."""
         money = {"cost": "50", "currency": "USD"}
         self.ask("put_account", account="openai-team", in_flight=8, tokens_per_minute=400_000, cost_per_day_json=money)
         used = {"tokens_in": 2_410_000, "tokens_out": 180_300, "cost": "42.75", "currency": "USD"}
