@@ -263,8 +263,8 @@ def read_kept(client: Any, run: str) -> tuple[str, ...]:
 
     The shares in the keys of workers are left out: no document of the run names these keys, and the sweep frees them.
     So are the lists of the runs that an agent was made for, or does work in. The run is listed before the commit that
-    assigns the agent. An attempt that loses its commit leaves an entry, which the sweep takes off. The
-    list of the runs that owe usage is left out too: the timer loop takes such an entry off it, after a minute.
+    assigns the agent. An attempt that loses its commit leaves an entry, which the sweep takes off.
+    The list of the runs that owe usage is left out too: the timer loop takes such an entry off it, after a minute.
     """
     of_run = RunKeys(run).meta.removesuffix("meta")
     result = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]

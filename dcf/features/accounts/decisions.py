@@ -3,6 +3,7 @@
 The script in `scripts` does the same in Redis; a property test compares both. Change both together.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.documents.parking import OF_MODELS
@@ -63,23 +64,22 @@ def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
 
 def _family(ledger: Ledger, of_model: str, now: int) -> Verdict | None:
     """Refuse while a limit on the family of the model lasts. At its end one turn of the account goes first."""
-    limits = [(name, *family_limit(text)) for name, text in ledger.texts.items() if name.startswith(model.FAMILY)]
-    own = [limit for limit in limits if limit[1] and limit[0].removeprefix(model.FAMILY) in of_model]
-    for name, until, _ in own:
+    own = {family: limit for family, limit in family_limits(ledger.texts).items() if family in of_model}
+    for family, (until, _) in own.items():
         if until <= now:
-            ledger.texts[name] = ""
+            ledger.texts[model.FAMILY + family] = ""
             _go_first(ledger, now)
-    name, until, by = max(own, key=lambda limit: limit[1], default=("", 0, ""))
+    family, (until, by) = max(own.items(), key=lambda limit: limit[1][0], default=("", (0, "")))
     if until <= now:
         return None
-    family = name.removeprefix(model.FAMILY)
     return Verdict(verdict="closed", at=until, kind=OF_MODELS, by=by, is_known=True, family=family)
 
 
-def family_limit(text: str) -> tuple[int, str]:
-    """Return until when a family of models is closed, and who reported it; 0 if it is not."""
-    until, _, by = text.partition("|")
-    return int(until or 0), by
+def family_limits(texts: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+    """Return the limits on families of models by family: until when, and who reported it. Some may have ended."""
+    limits = {name.removeprefix(model.FAMILY): text for name, text in texts.items() if name.startswith(model.FAMILY)}
+    parts = {family: text.partition("|") for family, text in limits.items() if text}
+    return {family: (int(until), by) for family, (until, _, by) in parts.items()}
 
 
 def _go_first(ledger: Ledger, now: int) -> None:
@@ -319,10 +319,9 @@ def _has_room_for(ledger: Ledger, family: str) -> bool:
 
 def _met_by_family(ledger: Ledger, limit: LimitMet) -> int:
     """Close a family of models until then, or later if that is known; return until when."""
-    name = model.FAMILY + limit.family
-    until, _ = family_limit(ledger.texts.get(name, ""))
+    until, _ = family_limits(ledger.texts).get(limit.family, (0, ""))
     if limit.until > until:
-        ledger.texts[name] = f"{limit.until}|{limit.by}"
+        ledger.texts[model.FAMILY + limit.family] = f"{limit.until}|{limit.by}"
     if limit.id and ledger.texts.get("probing", "") == limit.id:
         ledger.texts["probing"] = ""
     return max(until, limit.until)
@@ -348,7 +347,7 @@ def _note_closure(ledger: Ledger) -> None:
 def open_by_hand(books: Books, now: int) -> tuple[bool, Books]:
     """End a closure now: one turn goes first, as at the end of a limit. Return whether it was closed."""
     ledger = Ledger(books)
-    families = [name for name, text in ledger.texts.items() if name.startswith(model.FAMILY) and text]
+    families = [model.FAMILY + family for family in family_limits(ledger.texts)]
     if ledger.get("until") <= now and not families:
         return False, books
     ledger.texts.update(dict.fromkeys(families, ""))

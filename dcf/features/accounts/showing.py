@@ -7,7 +7,7 @@ from typing import Final
 
 from dcf.core.documents.usage_sums import COST, TOKENS, money
 from dcf.features.accounts import model
-from dcf.features.accounts.decisions import family_limit
+from dcf.features.accounts.decisions import family_limits
 from dcf.features.accounts.model import Books
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -104,10 +104,9 @@ def _closure(view: AccountView, now: int) -> dict[str, Json] | None:
 
 
 def _families(view: AccountView, now: int) -> Iterator[tuple[str, Json]]:
-    for name, text in view.books.texts.items():
-        until, by = family_limit(text) if name.startswith(model.FAMILY) else (0, "")
+    for family, (until, by) in family_limits(view.books.texts).items():
         if until > now:
-            yield name.removeprefix(model.FAMILY), {"until": to_text(until), "reported_by": by}
+            yield family, {"until": to_text(until), "reported_by": by}
 
 
 def day_number(day: str) -> int:
